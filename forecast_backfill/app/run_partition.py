@@ -1,0 +1,248 @@
+"""The one order of steps for a partition: nightly, backfill, CLI, and every engine come through here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from forecast_backfill.core.capacity import cap_for
+from forecast_backfill.core.errors import EpochRaised, ForecastBackfillError
+from forecast_backfill.core.outcome import (
+    Failed,
+    Mismatched,
+    Outcome,
+    Quarantined,
+    Refused,
+    Unchanged,
+    Written,
+)
+from forecast_backfill.core.parity import Mismatch, Parity, compare
+from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.seam import SeamRefusal, judge
+from forecast_backfill.core.states import OutputState, PartitionStatus, Workload
+from forecast_backfill.core.version import Version, authority_of
+from forecast_backfill.ports import (
+    Completion,
+    LandedSource,
+    LedgerRow,
+    OutputIdentity,
+    Ports,
+    Prepared,
+    Rejected,
+    RunRequest,
+    Step,
+)
+
+ADMISSION_POLL_SECONDS = 0.5
+
+
+class _MismatchFound(Exception):
+    """Carries a mismatch out of the transaction, so that leaving it rolls everything back."""
+
+    def __init__(self, mismatch: Mismatch) -> None:
+        self.mismatch = mismatch
+        super().__init__(mismatch.reason)
+
+
+def run_batch(
+    partitions: Iterable[Partition],
+    request: RunRequest,
+    ports: Ports,
+    tell: Callable[[Outcome], None],
+) -> list[Outcome]:
+    """Try every partition in turn and tell each outcome as soon as it is known.
+
+    A partition that fails, in whatever way, does not keep the others from being tried. Raises
+    EpochRaised where the workload was killed: then the rest is not tried.
+    """
+    outcomes: list[Outcome] = []
+    for partition in partitions:
+        try:
+            outcome = run_partition(partition, request, ports)
+        except EpochRaised:
+            raise
+        except Exception as error:  # noqa: BLE001 — one partition's bug must not cost the others
+            reason = f"{type(error).__name__}: {error}"
+            ports.ledger.fail(partition, request, reason=reason)
+            outcome = Failed(partition=partition, reason=reason)
+        tell(outcome)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def run_partition(partition: Partition, request: RunRequest, ports: Ports) -> Outcome:
+    """Admit, read, validate, transform and commit one partition; what it came to.
+
+    Transient database errors repeat the whole partition. Raises EpochRaised where the workload was
+    killed after the request was made.
+    """
+    verdict = judge(partition=partition, workload=request.workload, seam=ports.seam)
+    if isinstance(verdict, SeamRefusal):
+        ports.ledger.refuse(partition, request, reason=verdict.reason)
+        return Refused(partition=partition, refusal=verdict)
+    try:
+        return ports.retry(lambda: _attempt(partition, request, ports))
+    except EpochRaised as error:
+        ports.ledger.fail(partition, request, reason=str(error))
+        raise
+    except ForecastBackfillError as error:
+        ports.ledger.fail(partition, request, reason=str(error))
+        return Failed(partition=partition, reason=str(error))
+
+
+def _attempt(partition: Partition, request: RunRequest, ports: Ports) -> Outcome:
+    with _admitted(partition, request, ports):
+        started = ports.clock.monotonic()
+        ports.checkpoint(Step.ADMITTED, partition)
+        source = ports.landing.read(partition)
+        dimensions = ports.landing.dimensions(partition)
+        identity = OutputIdentity(
+            source_digest=source.digest,
+            code_version=ports.engine.code_version,
+            dimension_version=dimensions.version,
+        )
+        ports.checkpoint(Step.READ, partition)
+        before = ports.ledger.find(partition)
+        if before is not None and not request.reprocess and _is_done(before, identity):
+            ports.ledger.unchanged(partition, request)
+            assert before.fingerprint is not None
+            return Unchanged(partition=partition, fingerprint=before.fingerprint)
+        row = ports.ledger.start(partition, request)
+        ports.checkpoint(Step.STARTED, partition)
+        prepared = ports.engine.prepare(source, dimensions)
+        ports.checkpoint(Step.PREPARED, partition)
+        if isinstance(prepared, Rejected):
+            return _quarantine(source, prepared, row, request, ports, started)
+        return _commit(row, prepared, identity, request, ports, started)
+
+
+def _is_done(row: LedgerRow, identity: OutputIdentity) -> bool:
+    return (
+        row.status is PartitionStatus.DONE
+        and row.output is OutputState.CURRENT
+        and row.identity == identity
+    )
+
+
+def _quarantine(
+    source: LandedSource,
+    rejected: Rejected,
+    row: LedgerRow,
+    request: RunRequest,
+    ports: Ports,
+    started: float,
+) -> Quarantined:
+    ports.ledger.quarantine(
+        source.partition,
+        request,
+        report=rejected.report,
+        source_digest=source.digest,
+        seconds=ports.clock.monotonic() - started,
+    )
+    return Quarantined(
+        partition=source.partition,
+        report=rejected.report,
+        has_stale_output=row.output is not OutputState.ABSENT,
+    )
+
+
+def _commit(
+    row: LedgerRow,
+    prepared: Prepared,
+    identity: OutputIdentity,
+    request: RunRequest,
+    ports: Ports,
+    started: float,
+) -> Written | Mismatched:
+    try:
+        written = _replace(row, prepared, identity, request, ports, started)
+    except _MismatchFound as found:
+        seconds = ports.clock.monotonic() - started
+        ports.ledger.mismatch(row.partition, request, mismatch=found.mismatch, seconds=seconds)
+        return Mismatched(partition=row.partition, mismatch=found.mismatch)
+    ports.checkpoint(Step.COMMITTED, row.partition)
+    return written
+
+
+def _replace(
+    row: LedgerRow,
+    prepared: Prepared,
+    identity: OutputIdentity,
+    request: RunRequest,
+    ports: Ports,
+    started: float,
+) -> Written:
+    partition = row.partition
+    version = Version(
+        authority=authority_of(request.workload), source_version=prepared.source_version
+    )
+    with ports.warehouse.transaction(partition, request) as transaction:
+        # The lease comes before every other lock: two writers of one partition then queue up in
+        # one place, and each statement after it sees what the other committed.
+        transaction.take_lease()
+        ports.checkpoint(Step.LEASED, partition)
+        transaction.hold_epoch()
+        ports.checkpoint(Step.EPOCH_HELD, partition)
+        if row.fingerprint is not None and row.fingerprint != prepared.fingerprint:
+            transaction.keep_superseded()
+        ports.checkpoint(Step.SUPERSEDED_KEPT, partition)
+        replaced_rows = transaction.replace(prepared.rows, version)
+        ports.checkpoint(Step.REPLACED, partition)
+        result = compare(
+            read=prepared.fingerprint,
+            stored=transaction.fingerprint(),
+            totals=prepared.totals,
+            exclusions=prepared.exclusions,
+        )
+        if not isinstance(result, Parity):
+            raise _MismatchFound(result)
+        ports.checkpoint(Step.FINGERPRINTED, partition)
+        seconds = ports.clock.monotonic() - started
+        transaction.complete(
+            Completion(
+                identity=identity,
+                fingerprint=result.fingerprint,
+                totals=prepared.totals,
+                exclusions=prepared.exclusions,
+                version=version,
+                replaced_rows=replaced_rows,
+                seconds=seconds,
+            )
+        )
+        ports.checkpoint(Step.RECORDED, partition)
+    return Written(
+        partition=partition,
+        fingerprint=result.fingerprint,
+        exclusions=prepared.exclusions,
+        lines=prepared.totals.lines,
+        replaced_rows=replaced_rows,
+        seconds=seconds,
+    )
+
+
+@contextmanager
+def _admitted(partition: Partition, request: RunRequest, ports: Ports) -> Iterator[None]:
+    """Wait until the workload may run and a slot is free; hold the slot for the block."""
+    while True:
+        state = ports.control.read(request.workload)
+        if state.epoch != request.epoch:
+            raise EpochRaised(
+                f"{request.workload} was killed",
+                why=f"this run began in epoch {request.epoch}, now it is {state.epoch}",
+                next_command="forecast-backfill backfill … (launch the campaign again)",
+                partition=partition,
+            )
+        lease = None if state.is_paused else ports.slots.try_acquire(_limit(request, state.cap, ports))
+        if lease is not None:
+            with lease:
+                yield
+            return
+        ports.clock.sleep(ADMISSION_POLL_SECONDS)
+
+
+def _limit(request: RunRequest, asked: int | None, ports: Ports) -> int:
+    match request.workload:
+        case Workload.NIGHTLY:
+            return ports.slot_count
+        case Workload.BACKFILL:
+            return cap_for(slots=ports.slot_count, nightly_peak=ports.nightly_peak, asked=asked)

@@ -1,0 +1,59 @@
+"""Every expected error: one root, one class for each remedy, each with the next command to run."""
+
+from __future__ import annotations
+
+from forecast_backfill.core.partition import Partition
+
+
+class ForecastBackfillError(Exception):
+    """An expected error that an operator can act on.
+
+    `what` says what failed, `why` the cause, `next_command` what to do now, and `partition`
+    (None where no single partition is meant) which one.
+    """
+
+    def __init__(
+        self, what: str, *, why: str, next_command: str, partition: Partition | None = None
+    ) -> None:
+        self.what = what
+        self.why = why
+        self.next_command = next_command
+        self.partition = partition
+        where = f" [{partition}]" if partition is not None else ""
+        super().__init__(f"{what}{where}: {why}. Next: {next_command}")
+
+
+class SettingRefused(ForecastBackfillError):
+    """A setting is missing, malformed or contradicts another; correct it and start again."""
+
+
+class UsageRefused(ForecastBackfillError):
+    """A command was called with arguments that cannot be meant (an empty range, an unknown region)."""
+
+
+class DatabaseUnavailable(ForecastBackfillError):
+    """PostgreSQL cannot be reached or started; the remedy is on the server's side."""
+
+
+class LandingIncomplete(ForecastBackfillError):
+    """Landed data that every partition needs (a dimension) is absent or unreadable."""
+
+
+class DatabaseInterrupted(ForecastBackfillError):
+    """A connection or transaction was lost; the whole partition may be tried again."""
+
+
+class EpochRaised(ForecastBackfillError):
+    """The workload was killed after this task began; the task may not commit."""
+
+
+class PartitionLeased(DatabaseInterrupted):
+    """Another task held the partition's lease for longer than the lock timeout."""
+
+
+class TransitionRefused(ForecastBackfillError):
+    """A ledger row was not in a state from which the asked transition is allowed."""
+
+
+class DagsterUnreachable(ForecastBackfillError):
+    """The Dagster webserver did not answer, or answered with an error."""

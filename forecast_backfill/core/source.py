@@ -1,0 +1,268 @@
+"""What a landed source must look like: manifest, columns, and the named faults of a bad one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, cast
+
+SCHEMA_VERSION = 1
+KEPT_FAULTS = 100
+VALUE_LIMIT = 80
+
+LINE_COLUMNS: tuple[str, ...] = (
+    "line_id",
+    "basket_id",
+    "store_id",
+    "product_id",
+    "sold_at",
+    "quantity",
+    "sales_value",
+    "retail_discount",
+    "coupon_discount",
+)
+"""The columns of a landed line. They are found by name: their order in the file is free."""
+
+
+class FaultCode(StrEnum):
+    """A stable name for each way in which a source can be bad; codes are never reused."""
+
+    FILE_MISSING = "file_missing"
+    FILE_AMBIGUOUS = "file_ambiguous"
+    FILE_ZERO_BYTES = "file_zero_bytes"
+    FILE_UNREADABLE = "file_unreadable"
+    GZIP_TRUNCATED = "gzip_truncated"
+    GZIP_CORRUPT = "gzip_corrupt"
+    ENCODING_UNKNOWN = "encoding_unknown"
+    NUL_BYTE = "nul_byte"
+    LAST_LINE_CUT = "last_line_cut"
+    HEADER_MISSING = "header_missing"
+    HEADER_ONLY = "header_only"
+    HEADER_REPEATED = "header_repeated"
+    COLUMN_MISSING = "column_missing"
+    COLUMN_EXTRA = "column_extra"
+    COLUMN_DUPLICATED = "column_duplicated"
+    COLUMN_TYPE = "column_type"
+    FIELD_COUNT = "field_count"
+    QUOTE_STRAY = "quote_stray"
+    MANIFEST_MISSING = "manifest_missing"
+    MANIFEST_UNREADABLE = "manifest_unreadable"
+    MANIFEST_SCHEMA = "manifest_schema"
+    MANIFEST_PARTITION = "manifest_partition"
+    MANIFEST_HASH = "manifest_hash"
+    MANIFEST_LINES = "manifest_lines"
+    MANIFEST_UNITS = "manifest_units"
+    MANIFEST_REVENUE = "manifest_revenue"
+    MANIFEST_STORES = "manifest_stores"
+    VALUE_MISSING = "value_missing"
+    VALUE_BLANK = "value_blank"
+    INTEGER_MALFORMED = "integer_malformed"
+    INTEGER_OUT_OF_RANGE = "integer_out_of_range"
+    DECIMAL_MALFORMED = "decimal_malformed"
+    DECIMAL_COMMA = "decimal_comma"
+    DECIMAL_OUT_OF_RANGE = "decimal_out_of_range"
+    TIMESTAMP_MALFORMED = "timestamp_malformed"
+    DATE_OUTSIDE = "date_outside"
+    REGION_FOREIGN = "region_foreign"
+    STORE_UNKNOWN = "store_unknown"
+    PRODUCT_UNKNOWN = "product_unknown"
+    LINE_DUPLICATED = "line_duplicated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One reason to refuse a source.
+
+    `file` is the name inside the partition's folder; `line` counts physical lines of the unpacked
+    file from 1 (the header is line 1), None where the fault is not of a line; `column` is a column's
+    name or None; `value` is the offending text, cut at 80 characters, or None.
+    """
+
+    code: FaultCode
+    file: str
+    line: int | None = None
+    column: str | None = None
+    value: str | None = None
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not self.reason:
+            raise ValueError("a fault needs a reason")
+        if self.value is not None and len(self.value) > VALUE_LIMIT:
+            object.__setattr__(self, "value", self.value[: VALUE_LIMIT - 1] + "…")
+
+    def __str__(self) -> str:
+        where = self.file + (f":{self.line}" if self.line is not None else "")
+        column = f" {self.column}" if self.column else ""
+        value = f" {self.value!r}" if self.value is not None else ""
+        return f"{where}{column}{value} {self.code}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultReport:
+    """The faults of one source: the first 100 kept, all counted by code."""
+
+    kept: tuple[Fault, ...]
+    counts: Mapping[FaultCode, int]
+
+    def __post_init__(self) -> None:
+        if not self.counts:
+            raise ValueError("a fault report without a fault")
+        if len(self.kept) > KEPT_FAULTS:
+            raise ValueError(f"a fault report keeps at most {KEPT_FAULTS} faults")
+
+    @property
+    def total(self) -> int:
+        """How many faults there were, kept or not."""
+        return sum(self.counts.values())
+
+    @property
+    def summary(self) -> str:
+        """The first fault, and how many more there were, on one line."""
+        more = self.total - 1
+        return str(self.kept[0]) + (f" (+{more} more)" if more else "")
+
+
+@dataclass(slots=True)
+class FaultCollector:
+    """Collects faults up to the limit and counts all of them."""
+
+    kept: list[Fault] = field(default_factory=lambda: [])
+    counts: dict[FaultCode, int] = field(default_factory=lambda: {})
+
+    def add(self, fault: Fault, *, also: int = 0) -> None:
+        """Count the fault, and `also` further ones of its code that are not worth building."""
+        self.counts[fault.code] = self.counts.get(fault.code, 0) + 1 + also
+        if len(self.kept) < KEPT_FAULTS:
+            self.kept.append(fault)
+
+    def report(self) -> FaultReport | None:
+        """What was collected, ordered by line, or None where nothing was."""
+        if not self.counts:
+            return None
+        kept = sorted(self.kept, key=lambda fault: (fault.line or 0))
+        return FaultReport(kept=tuple(kept), counts=dict(self.counts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlTotals:
+    """Totals over all landed lines of a partition, before anything is left out.
+
+    `units` is the sum of quantity, `revenue_cents` the sum of sales_value in cents, `stores` the
+    number of distinct stores.
+    """
+
+    lines: int
+    units: int
+    revenue_cents: int
+    stores: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What the retailer says it delivered: totals, SHA-256 of the file as landed, export instant."""
+
+    schema_version: int
+    date: str
+    region: str
+    file: str
+    sha256: str
+    exported_at: datetime
+    totals: ControlTotals
+
+    @property
+    def source_version(self) -> int:
+        """The version of every row from this source: `exported_at` in microseconds since 1970 UTC."""
+        delta = self.exported_at - datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+        return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+class ManifestRefused(ValueError):
+    """A manifest that cannot be read; `code` is the fault to record."""
+
+    def __init__(self, code: FaultCode, reason: str, column: str | None = None) -> None:
+        self.code = code
+        self.reason = reason
+        self.column = column
+        super().__init__(reason)
+
+
+def parse_manifest(content: bytes) -> Manifest:
+    """Read a manifest from the bytes of `manifest.json`.
+
+    Raises ManifestRefused where it is not JSON, lacks a field, or has one of the wrong type.
+    """
+    try:
+        raw: Any = json.loads(content.decode("utf-8-sig"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ManifestRefused(
+            FaultCode.MANIFEST_UNREADABLE, f"the manifest is not JSON in UTF-8: {error}"
+        ) from error
+    if not isinstance(raw, dict):
+        raise ManifestRefused(FaultCode.MANIFEST_UNREADABLE, "the manifest is not a JSON object")
+    fields = cast("dict[str, Any]", raw)
+    version = _integer(fields, "schema_version")
+    if version != SCHEMA_VERSION:
+        raise ManifestRefused(
+            FaultCode.MANIFEST_SCHEMA,
+            f"schema version {version} is not the supported {SCHEMA_VERSION}",
+            "schema_version",
+        )
+    return Manifest(
+        schema_version=version,
+        date=_text(fields, "date"),
+        region=_text(fields, "region"),
+        file=_text(fields, "file"),
+        sha256=_text(fields, "sha256").lower(),
+        exported_at=_instant(fields, "exported_at"),
+        totals=ControlTotals(
+            lines=_integer(fields, "lines"),
+            units=_integer(fields, "units"),
+            revenue_cents=_integer(fields, "revenue_cents"),
+            stores=_integer(fields, "stores"),
+        ),
+    )
+
+
+def _field(fields: Mapping[str, Any], name: str) -> Any:
+    if name not in fields:
+        raise ManifestRefused(
+            FaultCode.MANIFEST_SCHEMA, f"the manifest has no field {name!r}", name
+        )
+    return fields[name]
+
+
+def _integer(fields: Mapping[str, Any], name: str) -> int:
+    value = _field(fields, name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ManifestRefused(
+            FaultCode.MANIFEST_SCHEMA, f"{name} is not an integer: {value!r}", name
+        )
+    return value
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = _field(fields, name)
+    if not isinstance(value, str) or not value:
+        raise ManifestRefused(
+            FaultCode.MANIFEST_SCHEMA, f"{name} is not a text: {value!r}", name
+        )
+    return value
+
+
+def _instant(fields: Mapping[str, Any], name: str) -> datetime:
+    text = _text(fields, name)
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ManifestRefused(
+            FaultCode.MANIFEST_SCHEMA, f"{name} is not an ISO 8601 instant: {text!r}", name
+        ) from error
+    if instant.tzinfo is None:
+        raise ManifestRefused(
+            FaultCode.MANIFEST_SCHEMA, f"{name} carries no offset from UTC: {text!r}", name
+        )
+    return instant

@@ -1,0 +1,322 @@
+"""What the application needs of the world, as Protocols; adapters live in the outer packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import date as Date
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from forecast_backfill.core.fingerprint import Fingerprint
+from forecast_backfill.core.outcome import Outcome
+from forecast_backfill.core.parity import Exclusion, Mismatch
+from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.source import ControlTotals, FaultReport
+from forecast_backfill.core.states import OutputState, PartitionStatus, Workload
+from forecast_backfill.core.version import Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """Who asks for partitions, and how: the same for nightly, backfill, CLI and both engines.
+
+    `run_id` is Dagster's run id or the CLI's own; `campaign_id` the backfill id, None outside a
+    campaign. `epoch` is the workload's epoch when the run began: a kill raises it, and then nothing
+    of this run can commit. `reprocess` writes also what the ledger has as done.
+    """
+
+    workload: Workload
+    run_id: str
+    campaign_id: str | None
+    epoch: int
+    reprocess: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandedFile:
+    """One landed file as it was read: its name inside the partition's folder and its bytes."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandedSource:
+    """All that was landed for a partition, read once; `digest` covers names and bytes of it all.
+
+    `files` holds the sales files found (none where the file is missing, several where it is
+    ambiguous); `manifest` is the content of manifest.json, None where there is none.
+    """
+
+    partition: Partition
+    files: tuple[LandedFile, ...]
+    manifest: bytes | None
+    digest: str
+
+
+class Dimensions(Protocol):
+    """The dimensions for one partition; `version` changes whenever any value of them does."""
+
+    @property
+    def version(self) -> str: ...
+
+
+class Rows(Protocol):
+    """Rows ready to be written, in the engine's own form."""
+
+    @property
+    def num_rows(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A good source, transformed: `rows` sorted by key, with their fingerprint.
+
+    `exclusions` counts the landed lines that each declared rule left out, by rule name.
+    """
+
+    rows: Rows
+    fingerprint: Fingerprint
+    totals: ControlTotals
+    exclusions: Mapping[str, Exclusion]
+    source_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A bad source, with every reason."""
+
+    report: FaultReport
+
+
+class Landing(Protocol):
+    """Where source files come from. Reading never changes a landed file."""
+
+    def read(self, partition: Partition) -> LandedSource:
+        """Read the partition's files and manifest once."""
+        ...
+
+    def dimensions(self, partition: Partition) -> Dimensions:
+        """The dimensions that hold for the partition.
+
+        Raises LandingIncomplete where a dimension that every partition needs is absent.
+        """
+        ...
+
+
+class Engine(Protocol):
+    """Validates, transforms and fingerprints one landed partition; does no I/O of its own."""
+
+    @property
+    def code_version(self) -> str:
+        """Changes whenever the same source would give other rows."""
+        ...
+
+    def prepare(self, source: LandedSource, dimensions: Dimensions) -> Prepared | Rejected:
+        """Judge the source and, where it is good, build the rows of `daily_demand`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputIdentity:
+    """What decides whether an output would come out the same again."""
+
+    source_digest: str
+    code_version: str
+    dimension_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """A partition as the ledger has it; `identity` and `fingerprint` describe the stored output."""
+
+    partition: Partition
+    status: PartitionStatus
+    output: OutputState
+    attempt: int
+    identity: OutputIdentity | None
+    fingerprint: Fingerprint | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What the commit records next to the rows."""
+
+    identity: OutputIdentity
+    fingerprint: Fingerprint
+    totals: ControlTotals
+    exclusions: Mapping[str, Exclusion]
+    version: Version
+    replaced_rows: int
+    seconds: float
+
+
+class Ledger(Protocol):
+    """The record of every partition: one row each, and an append-only history of events.
+
+    Every change of status is one guarded update; TransitionRefused where the arrow is not in the
+    table of states. DatabaseInterrupted where the database went away.
+    """
+
+    def find(self, partition: Partition) -> LedgerRow | None: ...
+
+    def start(self, partition: Partition, request: RunRequest) -> LedgerRow:
+        """Move to running and count the attempt."""
+        ...
+
+    def unchanged(self, partition: Partition, request: RunRequest) -> None:
+        """Record that nothing had to be done."""
+        ...
+
+    def quarantine(
+        self,
+        partition: Partition,
+        request: RunRequest,
+        *,
+        report: FaultReport,
+        source_digest: str,
+        seconds: float,
+    ) -> None:
+        """Move to quarantined, mark an older output stale, and keep the faults."""
+        ...
+
+    def refuse(self, partition: Partition, request: RunRequest, *, reason: str) -> None:
+        """Record a refusal as an event; the row of the owner's partition is left alone."""
+        ...
+
+    def mismatch(
+        self, partition: Partition, request: RunRequest, *, mismatch: Mismatch, seconds: float
+    ) -> None:
+        """Move to mismatched and record both sides."""
+        ...
+
+    def fail(self, partition: Partition, request: RunRequest, *, reason: str) -> None:
+        """Move to failed from running; no row is changed where the partition is not running."""
+        ...
+
+
+class PartitionTransaction(Protocol):
+    """One open transaction over one partition; leaving it by an exception rolls it all back."""
+
+    def take_lease(self) -> None:
+        """Wait for the partition's lease, to be held until the transaction ends.
+
+        Raises PartitionLeased after the lock timeout.
+        """
+        ...
+
+    def hold_epoch(self) -> None:
+        """Lock the workload's epoch row against a kill until the transaction ends.
+
+        Raises EpochRaised where the epoch is no longer that of the request.
+        """
+        ...
+
+    def keep_superseded(self) -> int:
+        """Keep the rows that are about to be replaced for a rollback; how many they are."""
+        ...
+
+    def replace(self, rows: Rows, version: Version) -> int:
+        """Delete the partition's rows and write `rows`; how many were deleted."""
+        ...
+
+    def fingerprint(self) -> Fingerprint:
+        """The fingerprint of what is stored now, computed by the database from the columns."""
+        ...
+
+    def complete(self, completion: Completion) -> None:
+        """Move the ledger to done, append the event, close an open quarantine."""
+        ...
+
+
+class Warehouse(Protocol):
+    """Where `daily_demand` is stored."""
+
+    def transaction(
+        self, partition: Partition, request: RunRequest
+    ) -> AbstractContextManager[PartitionTransaction]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlState:
+    """What a workload is told to do: `is_paused` is the intent; `cap` counts slots, None is auto."""
+
+    epoch: int
+    is_paused: bool
+    cap: int | None
+    reason: str
+
+
+class Control(Protocol):
+    """The knobs that on-call turns."""
+
+    def read(self, workload: Workload) -> ControlState: ...
+
+
+class Slots(Protocol):
+    """The engine's slots, shared by every process; a crash frees its slot."""
+
+    def try_acquire(self, limit: int) -> AbstractContextManager[int] | None:
+        """A slot with an index below `limit`, held until the context ends; None where all are taken."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, injected: nothing below the wiring looks at a clock."""
+
+    def now(self) -> datetime:
+        """The current instant, aware, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+class Step(StrEnum):
+    """The boundaries between the steps of a partition task, in their order."""
+
+    ADMITTED = "admitted"
+    READ = "read"
+    STARTED = "started"
+    PREPARED = "prepared"
+    LEASED = "leased"
+    EPOCH_HELD = "epoch_held"
+    SUPERSEDED_KEPT = "superseded_kept"
+    REPLACED = "replaced"
+    FINGERPRINTED = "fingerprinted"
+    RECORDED = "recorded"
+    COMMITTED = "committed"
+
+
+class Checkpoint(Protocol):
+    """Called at every boundary; does nothing in production, interrupts in the crash tests."""
+
+    def __call__(self, step: Step, partition: Partition) -> None: ...
+
+
+Retry = Callable[[Callable[[], Outcome]], Outcome]
+"""Runs an attempt, and again after a DatabaseInterrupted, with backoff and jitter, a few times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """Everything a partition task is handed; `seam` is the first date that nightly owns."""
+
+    landing: Landing
+    engine: Engine
+    ledger: Ledger
+    warehouse: Warehouse
+    control: Control
+    slots: Slots
+    clock: Clock
+    retry: Retry
+    checkpoint: Checkpoint
+    seam: Date
+    slot_count: int
+    nightly_peak: int
