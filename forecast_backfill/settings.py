@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import date as Date
 from pathlib import Path
@@ -22,14 +23,16 @@ def _default_regions() -> tuple[str, ...]:
 
 
 class Settings(BaseSettings):
-    """All settings. Paths that are relative are taken from the working directory.
+    """All settings. A relative path is taken from DAGSTER_HOME, else from the working directory.
 
     `regions` is append-only: a region that was removed leaves its partitions without an owner.
     `seam` None means the latest partition date. `slots` counts partition tasks and fits that the
     engine runs at once, `nightly_peak` the most that nightly held of them.
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="ignore", validate_default=True
+    )
 
     home: Path = Path(".forecast_backfill")
     database_url: str | None = None
@@ -37,7 +40,7 @@ class Settings(BaseSettings):
     dagster_url: str = "http://127.0.0.1:3000"
     regions: Annotated[tuple[str, ...], NoDecode] = Field(default_factory=_default_regions)
     time_zone: str = "America/New_York"
-    first_date: Date | None = None
+    first_date: Date = Date(2026, 1, 1)
     as_of: Date | None = None
     seam: Date | None = None
     batch_size: int = Field(default=30, ge=1, le=10_000)
@@ -46,6 +49,15 @@ class Settings(BaseSettings):
     lock_timeout_seconds: float = Field(default=30.0, gt=0)
     statement_timeout_seconds: float = Field(default=120.0, gt=0)
     idle_in_transaction_timeout_seconds: float = Field(default=60.0, gt=0)
+
+    @field_validator("home", "landing")
+    @classmethod
+    def _anchor(cls, value: Path | None) -> Path | None:
+        # Dagster's processes need not run in one directory, but they share DAGSTER_HOME. The
+        # default counts too: validate_default is on.
+        if value is None:
+            return None
+        return Path(os.environ.get("DAGSTER_HOME") or Path.cwd()) / value.expanduser()
 
     @field_validator("regions", mode="before")
     @classmethod
