@@ -232,7 +232,9 @@ def _admitted(partition: Partition, request: RunRequest, ports: Ports) -> Iterat
                 next_command="forecast-backfill backfill … (launch the campaign again)",
                 partition=partition,
             )
-        lease = None if state.is_paused else ports.slots.try_acquire(_limit(request, state.cap, ports))
+        lease = (
+            None if state.is_paused else ports.slots.try_acquire(_limit(request, state.cap, ports))
+        )
         if lease is not None:
             with lease:
                 yield

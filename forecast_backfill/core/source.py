@@ -130,8 +130,8 @@ class FaultReport:
 class FaultCollector:
     """Collects faults up to the limit and counts all of them."""
 
-    kept: list[Fault] = field(default_factory=lambda: [])
-    counts: dict[FaultCode, int] = field(default_factory=lambda: {})
+    kept: list[Fault] = field(default_factory=list)
+    counts: dict[FaultCode, int] = field(default_factory=dict)
 
     def add(self, fault: Fault, *, also: int = 0) -> None:
         """Count the fault, and `also` further ones of its code that are not worth building."""
@@ -143,7 +143,7 @@ class FaultCollector:
         """What was collected, ordered by line, or None where nothing was."""
         if not self.counts:
             return None
-        kept = sorted(self.kept, key=lambda fault: (fault.line or 0))
+        kept = sorted(self.kept, key=lambda fault: fault.line or 0)
         return FaultReport(kept=tuple(kept), counts=dict(self.counts))
 
 
@@ -247,9 +247,7 @@ def _integer(fields: Mapping[str, Any], name: str) -> int:
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = _field(fields, name)
     if not isinstance(value, str) or not value:
-        raise ManifestRefused(
-            FaultCode.MANIFEST_SCHEMA, f"{name} is not a text: {value!r}", name
-        )
+        raise ManifestRefused(FaultCode.MANIFEST_SCHEMA, f"{name} is not a text: {value!r}", name)
     return value
 
 

@@ -52,9 +52,7 @@ def is_allowed(source: PartitionStatus | None, target: PartitionStatus) -> bool:
 
 def sources_of(target: PartitionStatus) -> tuple[PartitionStatus, ...]:
     """The recorded states from which `target` may be reached, in declaration order."""
-    return tuple(
-        status for status in PartitionStatus if (status, target) in TRANSITIONS
-    )
+    return tuple(status for status in PartitionStatus if (status, target) in TRANSITIONS)
 
 
 def output_after(target: PartitionStatus, before: OutputState) -> OutputState:

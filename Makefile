@@ -1,0 +1,39 @@
+# Every command of the project. `make help` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench clean
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 …" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev]'
+	@touch $(STAMP)
+
+setup: $(STAMP) ## Make the virtual environment and install the tested set
+
+demo: $(STAMP) ## Run the main job on real grocery data and leave the UI running
+	$(BIN)/forecast-backfill demo
+
+test: $(STAMP) ## Run the tests
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## Lint, types of core and app, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## Measure, and write benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks
+
+clean: ## Stop what runs and remove the demo's data and the virtual environment
+	-@test -x $(BIN)/forecast-backfill && $(BIN)/forecast-backfill down
+	rm -rf .forecast_backfill $(VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info

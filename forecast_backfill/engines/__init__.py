@@ -1,0 +1,1 @@
+"""Engines: read bytes, validate, transform, fingerprint."""

@@ -1,0 +1,1 @@
+"""Features, models and their accuracy."""

@@ -1,0 +1,1 @@
+"""Where source files come from: layout, reader, and the writer that lands real data."""

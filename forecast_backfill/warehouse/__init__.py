@@ -1,0 +1,1 @@
+"""PostgreSQL: server, connections, migrations, ledger, partitions, leases, control."""

@@ -1,0 +1,158 @@
+"""Builds the adapters and hands them to the application; engines are imported only when used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import stamina
+
+from forecast_backfill.core.calendar import Calendar, build_calendar
+from forecast_backfill.core.errors import DatabaseInterrupted, SettingRefused
+from forecast_backfill.core.outcome import Outcome
+from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.states import Workload
+from forecast_backfill.landing.reader import FileLanding
+from forecast_backfill.ports import Checkpoint, Clock, Engine, Ports, RunRequest, Step
+from forecast_backfill.settings import PREFIX, Settings
+from forecast_backfill.warehouse.connect import Session, resolve_database_url
+from forecast_backfill.warehouse.control import PostgresControl
+from forecast_backfill.warehouse.leases import PostgresSlots
+from forecast_backfill.warehouse.ledger import PostgresLedger
+from forecast_backfill.warehouse.migrate import migrate
+from forecast_backfill.warehouse.partitions import PostgresWarehouse
+
+RETRY_ATTEMPTS = 5
+RETRY_SECONDS = 60.0
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        """The current instant, aware, UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+def retry_interrupted(attempt: Callable[[], Outcome]) -> Outcome:
+    """Run the attempt, and again with backoff and jitter where the database was interrupted."""
+    for again in stamina.retry_context(
+        on=DatabaseInterrupted, attempts=RETRY_ATTEMPTS, timeout=RETRY_SECONDS, wait_initial=0.2
+    ):
+        with again:
+            return attempt()
+    raise AssertionError("a retry context neither returned nor raised")
+
+
+def no_checkpoint(step: Step, partition: Partition) -> None:
+    """Production: pass every boundary."""
+
+
+def calendar_of(settings: Settings, clock: Clock) -> Calendar:
+    """The calendar now.
+
+    Raises SettingRefused where the first date lies after the latest complete date.
+    """
+    try:
+        return build_calendar(
+            first_date=settings.first_date,
+            as_of=settings.as_of,
+            pinned_seam=settings.seam,
+            now=clock.now(),
+            zone=settings.zone,
+        )
+    except ValueError as error:
+        name = f"{PREFIX}FIRST_DATE"
+        raise SettingRefused(
+            f"the setting {name}={settings.first_date} was refused",
+            why=str(error),
+            next_command=f"export {name}=YYYY-MM-DD with a date that is over, or unset it",
+        ) from error
+
+
+def load_engine(settings: Settings) -> Engine:
+    """The engine that the settings name, imported only now."""
+    from forecast_backfill.engines.pandas_engine import PandasEngine
+
+    return PandasEngine()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """The ports of one run, and what a caller needs beside them."""
+
+    settings: Settings
+    ports: Ports
+    calendar: Calendar
+    session: Session
+    workload: Workload
+    run_id: str
+
+    def request(self, *, campaign_id: str | None = None, reprocess: bool = False) -> RunRequest:
+        """A request in the workload's current epoch."""
+        return RunRequest(
+            workload=self.workload,
+            run_id=self.run_id,
+            campaign_id=campaign_id,
+            epoch=self.ports.control.read(self.workload).epoch,
+            reprocess=reprocess,
+        )
+
+
+@contextmanager
+def open_session(settings: Settings, workload: Workload) -> Iterator[Session]:
+    """A session on the project's database, which is started and migrated where need be."""
+    url = resolve_database_url(settings)
+    migrate(url)
+    session = Session(url, workload, settings)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+@contextmanager
+def open_wiring(
+    settings: Settings,
+    *,
+    workload: Workload,
+    run_id: str,
+    checkpoint: Checkpoint = no_checkpoint,
+) -> Iterator[Wiring]:
+    """Everything that a run of `workload` needs, closed at the end of the block."""
+    clock = SystemClock()
+    calendar = calendar_of(settings, clock)
+    with open_session(settings, workload) as session:
+        ports = Ports(
+            landing=FileLanding(settings.landing_directory),
+            engine=load_engine(settings),
+            ledger=PostgresLedger(session),
+            warehouse=PostgresWarehouse(session),
+            control=PostgresControl(session),
+            slots=PostgresSlots(session),
+            clock=clock,
+            retry=retry_interrupted,
+            checkpoint=checkpoint,
+            seam=calendar.seam,
+            slot_count=settings.slots,
+            nightly_peak=settings.nightly_peak,
+        )
+        yield Wiring(
+            settings=settings,
+            ports=ports,
+            calendar=calendar,
+            session=session,
+            workload=workload,
+            run_id=run_id,
+        )
