@@ -242,7 +242,7 @@ class Warehouse(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlState:
-    """What a workload is told to do: `is_paused` is the intent; `cap` counts slots, None is auto."""
+    """What a workload is told: `is_paused` is the intent; `cap` counts slots, None is auto."""
 
     epoch: int
     is_paused: bool
@@ -260,7 +260,7 @@ class Slots(Protocol):
     """The engine's slots, shared by every process; a crash frees its slot."""
 
     def try_acquire(self, limit: int) -> AbstractContextManager[int] | None:
-        """A slot with an index below `limit`, held until the context ends; None where all are taken."""
+        """A slot with an index below `limit`, held for the block; None where all are taken."""
         ...
 
 

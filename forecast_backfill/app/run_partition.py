@@ -1,8 +1,8 @@
-"""The one order of steps for a partition: nightly, backfill, CLI, and every engine come through here."""
+"""The one order of steps for a partition: nightly, backfill, CLI and every engine use it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
 from forecast_backfill.core.capacity import cap_for
@@ -221,7 +221,7 @@ def _replace(
 
 
 @contextmanager
-def _admitted(partition: Partition, request: RunRequest, ports: Ports) -> Iterator[None]:
+def _admitted(partition: Partition, request: RunRequest, ports: Ports) -> Generator[None]:
     """Wait until the workload may run and a slot is free; hold the slot for the block."""
     while True:
         state = ports.control.read(request.workload)

@@ -38,7 +38,7 @@ def latest_complete_date(*, now: datetime, zone: tzinfo) -> Date:
 def build_calendar(
     *, first_date: Date, as_of: Date | None, pinned_seam: Date | None, now: datetime, zone: tzinfo
 ) -> Calendar:
-    """The calendar at the instant `now`: `as_of` replaces the latest date, a pinned seam the default.
+    """The calendar at `now`: `as_of` replaces the latest date, a pinned seam the default.
 
     Raises ValueError as Calendar does.
     """

@@ -28,7 +28,7 @@ class SettingRefused(ForecastBackfillError):
 
 
 class UsageRefused(ForecastBackfillError):
-    """A command was called with arguments that cannot be meant (an empty range, an unknown region)."""
+    """A command's arguments cannot be meant (an empty range, an unknown region)."""
 
 
 class DatabaseUnavailable(ForecastBackfillError):

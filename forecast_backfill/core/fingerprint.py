@@ -66,7 +66,7 @@ def canonical_text(values: Sequence[str | int | bool | None]) -> str:
 
 
 def row_hash(values: Sequence[str | int | bool | None]) -> int:
-    """The first 15 hexadecimal digits of the md5 of the canonical text, as an integer below 2^60."""
+    """The first 15 hexadecimal digits of the canonical text's md5: an integer below 2^60."""
     digest = hashlib.md5(canonical_text(values).encode(), usedforsecurity=False).hexdigest()
     return int(digest[:15], 16)
 

@@ -1,4 +1,4 @@
-"""Parity: what was read equals what is stored, and both equal the totals delivered with the source."""
+"""Parity: what was read is what is stored, and both agree with the source's own totals."""
 
 from __future__ import annotations
 

@@ -32,10 +32,12 @@ def judge(*, partition: Partition, workload: Workload, seam: Date) -> Go | SeamR
         return SeamRefusal(
             owner=owner,
             reason=f"nightly owns {seam} and every later date until the seam moves past it",
-            next_command=f"forecast-backfill backfill --to {seam} (the end of a range is exclusive)",
+            next_command=f"forecast-backfill backfill … --to {seam} (the end is exclusive)",
         )
     return SeamRefusal(
         owner=owner,
         reason=f"backfill owns every date before {seam}; nightly may not rewrite history",
-        next_command=f"forecast-backfill backfill --from {partition.date} --regions {partition.region}",
+        next_command=(
+            f"forecast-backfill backfill --from {partition.date} --regions {partition.region}"
+        ),
     )

@@ -77,8 +77,8 @@ class Fault:
     """One reason to refuse a source.
 
     `file` is the name inside the partition's folder; `line` counts physical lines of the unpacked
-    file from 1 (the header is line 1), None where the fault is not of a line; `column` is a column's
-    name or None; `value` is the offending text, cut at 80 characters, or None.
+    file from 1 (the header is line 1), None where the fault is not of a line; `column` is a name
+    or None; `value` is the offending text, cut at 80 characters, or None.
     """
 
     code: FaultCode
@@ -130,8 +130,8 @@ class FaultReport:
 class FaultCollector:
     """Collects faults up to the limit and counts all of them."""
 
-    kept: list[Fault] = field(default_factory=list)
-    counts: dict[FaultCode, int] = field(default_factory=dict)
+    kept: list[Fault] = field(default_factory=list[Fault])
+    counts: dict[FaultCode, int] = field(default_factory=dict[FaultCode, int])
 
     def add(self, fault: Fault, *, also: int = 0) -> None:
         """Count the fault, and `also` further ones of its code that are not worth building."""
@@ -163,7 +163,7 @@ class ControlTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What the retailer says it delivered: totals, SHA-256 of the file as landed, export instant."""
+    """What the retailer says it delivered: totals, the landed file's SHA-256, export instant."""
 
     schema_version: int
     date: str
@@ -175,7 +175,7 @@ class Manifest:
 
     @property
     def source_version(self) -> int:
-        """The version of every row from this source: `exported_at` in microseconds since 1970 UTC."""
+        """The version of every row of it: `exported_at` in microseconds since 1970 UTC."""
         delta = self.exported_at - datetime.fromisoformat("1970-01-01T00:00:00+00:00")
         return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
