@@ -1,0 +1,108 @@
+"""The assets: the landed files, and the daily demand that is rebuilt from them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dagster import (
+    AssetCheckSpec,
+    AssetExecutionContext,
+    AssetsDefinition,
+    AssetSpec,
+    BackfillPolicy,
+    Failure,
+    MultiPartitionsDefinition,
+    PreviewWarning,
+    asset,
+)
+
+from forecast_backfill.app.run_partition import run_batch
+from forecast_backfill.core.errors import ForecastBackfillError
+from forecast_backfill.dagster_defs.batch import batch_of, workload_of
+from forecast_backfill.dagster_defs.campaign_registration import register_campaign
+from forecast_backfill.dagster_defs.events import (
+    DAILY_DEMAND,
+    POS_SALES,
+    RECONCILE_PARITY,
+    SOURCE_INTACT,
+    Teller,
+)
+from forecast_backfill.dagster_defs.summary import raise_unless_done
+from forecast_backfill.dagster_defs.tags import BACKFILL_ID_TAG, REPROCESS_TAG
+from forecast_backfill.settings import Settings
+from forecast_backfill.wiring import open_wiring
+
+GROUP = "demand"
+
+
+def build_pos_sales(partitions: MultiPartitionsDefinition) -> AssetSpec:
+    """What the retailer lands: files that nobody here writes."""
+    return AssetSpec(
+        POS_SALES,
+        partitions_def=partitions,
+        group_name=GROUP,
+        kinds={"csv"},
+        description="Point-of-sale lines, landed one file a (date, region) with a manifest.",
+    )
+
+
+def build_daily_demand(
+    settings: Settings, partitions: MultiPartitionsDefinition, code_version: str
+) -> AssetsDefinition:
+    """`daily_demand`: several partitions a run, each committed, checked and told on its own."""
+
+    @asset(
+        key=DAILY_DEMAND,
+        deps=[POS_SALES],
+        partitions_def=partitions,
+        backfill_policy=BackfillPolicy.multi_run(max_partitions_per_run=settings.batch_size),
+        code_version=code_version,
+        check_specs=_check_specs(partitions),
+        # Only partitions with a good output are materialized, each by an event of its own; what
+        # Dagster would log for a returned output covers the whole range.
+        output_required=False,
+        group_name=GROUP,
+        kinds={"postgres"},
+        description="Units and revenue a product, store and day, reconciled with its source.",
+    )
+    def daily_demand(context: AssetExecutionContext) -> Iterator[None]:
+        tags = context.run.tags
+        campaign = tags.get(BACKFILL_ID_TAG)
+        with _expected_errors():
+            batch = batch_of(tags, context.partition_keys, partitions)
+            with open_wiring(settings, workload=workload_of(tags), run_id=context.run_id) as wiring:
+                register_campaign(context.instance, campaign, wiring)
+                request = wiring.request(
+                    campaign_id=campaign, reprocess=tags.get(REPROCESS_TAG) == "true"
+                )
+                teller = Teller(context, wiring.ports.ledger)
+                raise_unless_done(run_batch(batch, request, wiring.ports, teller.tell))
+        yield from ()
+
+    return daily_demand
+
+
+@contextmanager
+def _expected_errors() -> Iterator[None]:
+    """An expected error ends the run with its own words instead of a stack trace."""
+    try:
+        yield
+    except ForecastBackfillError as error:
+        raise Failure(description=str(error), allow_retries=False) from error
+
+
+def _check_specs(partitions: MultiPartitionsDefinition) -> list[AssetCheckSpec]:
+    descriptions = {
+        SOURCE_INTACT: "The landed file and its manifest are complete, well-formed and agree.",
+        RECONCILE_PARITY: "What is stored equals what was read and what the manifest promised.",
+    }
+    with warnings.catch_warnings():
+        # Partitioned checks are a preview in Dagster 1.13; they are what shows a check's result
+        # for each partition.
+        warnings.simplefilter("ignore", PreviewWarning)
+        return [
+            AssetCheckSpec(name, asset=DAILY_DEMAND, partitions_def=partitions, description=text)
+            for name, text in descriptions.items()
+        ]

@@ -1,0 +1,113 @@
+"""Talks to the Dagster webserver over HTTP: launch, follow and cancel a backfill; imports no Dagster."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any, cast
+
+from forecast_backfill.app.campaign import BackfillProgress, BackfillState, PartitionSpan
+from forecast_backfill.core.errors import DagsterUnreachable
+from forecast_backfill.dagster_defs.partition_keys import format_key
+
+ASSET = "daily_demand"
+TIMEOUT_SECONDS = 60.0
+START_DAGSTER = (
+    "forecast-backfill up --dagster (or DAGSTER_HOME=$PWD dagster dev -w workspace.yaml)"
+)
+
+
+class DagsterClient:
+    """The webserver at `url`, for example http://127.0.0.1:3000."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+
+    def launch(self, spans: Sequence[PartitionSpan], *, tags: Mapping[str, str], title: str) -> str:
+        """Launch one asset backfill of `daily_demand` over all spans; its id.
+
+        Raises DagsterUnreachable where the webserver does not answer or refuses.
+        """
+        ranges = [{"start": format_key(span.first), "end": format_key(span.last)} for span in spans]
+        params = {
+            "partitionsByAssets": [
+                {"assetKey": {"path": [ASSET]}, "partitions": {"ranges": ranges}}
+            ],
+            "tags": [{"key": key, "value": value} for key, value in tags.items()],
+            "title": title,
+        }
+        found = self._ask("launch_backfill", {"params": params}, "launchPartitionBackfill")
+        return str(self._expect(found, "LaunchBackfillSuccess")["backfillId"])
+
+    def progress(self, backfill_id: str) -> BackfillProgress:
+        """How far Dagster is with the backfill."""
+        variables = {"backfillId": backfill_id}
+        found = self._ask("backfill_status", variables, "partitionBackfillOrError")
+        backfill = self._expect(found, "PartitionBackfill")
+        error = backfill.get("error")
+        return BackfillProgress(
+            state=BackfillState.of(str(backfill["status"])),
+            status=str(backfill["status"]),
+            partitions=int(backfill.get("numPartitions") or 0),
+            error=None if not error else str(error["message"]),
+        )
+
+    def cancel(self, backfill_id: str) -> None:
+        """Ask Dagster to cancel the backfill and its runs."""
+        variables = {"backfillId": backfill_id}
+        found = self._ask("cancel_backfill", variables, "cancelPartitionBackfill")
+        self._expect(found, "CancelBackfillSuccess")
+
+    def url_of(self, backfill_id: str) -> str:
+        """The page of the UI that shows the backfill."""
+        return f"{self._url}/runs/b/{backfill_id}"
+
+    def _ask(self, query: str, variables: Mapping[str, Any], field: str) -> dict[str, Any]:
+        body = json.dumps({"query": _query(query), "variables": variables}).encode()
+        request = urllib.request.Request(
+            f"{self._url}/graphql", data=body, headers={"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+                answer: Any = json.load(response)
+        except urllib.error.HTTPError as error:
+            raise self._refused(f"it answered {error.code}: {_message_in(error)}") from error
+        except (OSError, json.JSONDecodeError) as error:
+            raise DagsterUnreachable(
+                f"no Dagster webserver at {self._url}",
+                why=str(getattr(error, "reason", error)),
+                next_command=START_DAGSTER,
+            ) from error
+        if answer.get("errors"):
+            raise self._refused(str(answer["errors"][0].get("message")))
+        return cast("dict[str, Any]", answer["data"][field])
+
+    def _expect(self, found: dict[str, Any], type_name: str) -> dict[str, Any]:
+        if found["__typename"] == type_name:
+            return found
+        why = str(found.get("message") or found["__typename"]).strip().splitlines()[0]
+        keys = found.get("partitionKeys")
+        raise self._refused(why + (f" ({', '.join(keys[:5])})" if keys else ""))
+
+    def _refused(self, why: str) -> DagsterUnreachable:
+        return DagsterUnreachable(
+            f"the Dagster webserver at {self._url} refused",
+            why=why,
+            next_command=f"open {self._url}/locations and see whether the code location loads",
+        )
+
+
+def _query(name: str) -> str:
+    folder = resources.files("forecast_backfill.dagster_defs") / "graphql"
+    return (folder / f"{name}.graphql").read_text("utf-8")
+
+
+def _message_in(error: urllib.error.HTTPError) -> str:
+    text = error.read().decode("utf-8", "replace")
+    try:
+        return str(json.loads(text)["errors"][0]["message"])
+    except (ValueError, KeyError, IndexError, TypeError):
+        return text[:200]

@@ -1,0 +1,44 @@
+"""How a run ends: a summary that fits one screen, and a failure where a partition is not done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from dagster import Failure
+
+from forecast_backfill.core.outcome import Outcome, Unchanged, Written, reason_of
+
+SHOWN_PARTITIONS = 10
+REASON_LIMIT = 240
+NEXT_COMMANDS = (
+    "forecast-backfill quarantine list    (every refused source with its reasons)",
+    "forecast-backfill quarantine retry   (launches those whose source has changed since)",
+)
+
+
+def raise_unless_done(outcomes: Sequence[Outcome]) -> None:
+    """Fail the run, without retry, where any partition has no current output."""
+    text = summarize(outcomes)
+    if text is not None:
+        raise Failure(description=text, allow_retries=False)
+
+
+def summarize(outcomes: Sequence[Outcome]) -> str | None:
+    """The summary of a run that left something undone, or None where everything is done."""
+    undone = [each for each in outcomes if not isinstance(each, Written | Unchanged)]
+    if not undone:
+        return None
+    counts = Counter(type(each).__name__.lower() for each in outcomes)
+    lines = [
+        f"{len(undone)} of {len(outcomes)} partitions are not done: "
+        + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())),
+        "",
+    ]
+    for each in undone[:SHOWN_PARTITIONS]:
+        reason = " ".join(reason_of(each).split())
+        cut = reason if len(reason) <= REASON_LIMIT else reason[: REASON_LIMIT - 1] + "…"
+        lines.append(f"  {each.partition}  {type(each).__name__.lower()}: {cut}")
+    if len(undone) > SHOWN_PARTITIONS:
+        lines.append(f"  … and {len(undone) - SHOWN_PARTITIONS} more")
+    return "\n".join([*lines, "", "Next:", *(f"  {command}" for command in NEXT_COMMANDS)])

@@ -1,0 +1,14 @@
+"""The run tags that this project reads and writes; loads nothing."""
+
+from __future__ import annotations
+
+WORKLOAD_TAG = "forecast_backfill/workload"
+REPROCESS_TAG = "forecast_backfill/reprocess"
+BACKFILL_ID_TAG = "dagster/backfill"
+PRIORITY_TAG = "dagster/priority"
+RANGE_START_TAG = "dagster/asset_partition_range_start"
+RANGE_END_TAG = "dagster/asset_partition_range_end"
+SINGLE_PARTITION_TAG = "dagster/partition"
+
+NIGHTLY_PRIORITY = "10"
+BACKFILL_PRIORITY = "-10"
