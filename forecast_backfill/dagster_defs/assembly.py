@@ -7,7 +7,7 @@ from dagster import Definitions, in_process_executor
 from forecast_backfill.dagster_defs.assets import build_daily_demand, build_pos_sales
 from forecast_backfill.dagster_defs.partitions import build_date_regions
 from forecast_backfill.settings import Settings
-from forecast_backfill.wiring import SystemClock, calendar_of, code_version_of
+from forecast_backfill.wiring import SystemClock, calendar_of, load_engine
 
 
 def build_definitions(settings: Settings) -> Definitions:
@@ -19,7 +19,7 @@ def build_definitions(settings: Settings) -> Definitions:
     return Definitions(
         assets=[
             build_pos_sales(partitions),
-            build_daily_demand(settings, partitions, code_version_of(settings)),
+            build_daily_demand(settings, partitions, load_engine(settings).code_version),
         ],
         # One process a run: a batch has one step, and a process for it costs over a second.
         executor=in_process_executor,

@@ -1,4 +1,4 @@
-"""Talks to the Dagster webserver over HTTP: launch, follow and cancel a backfill; imports no Dagster."""
+"""Talks to the Dagster webserver over HTTP: launch, follow and cancel a backfill."""
 
 from __future__ import annotations
 

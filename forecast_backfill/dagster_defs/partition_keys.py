@@ -1,4 +1,4 @@
-"""Dagster's partition keys `YYYY-MM-DD|Rnn`, to and from partitions: the only place with raw keys."""
+"""Dagster's partition keys `YYYY-MM-DD|Rnn`: the only place where they are built and read."""
 
 from __future__ import annotations
 

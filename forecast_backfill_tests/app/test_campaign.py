@@ -54,7 +54,7 @@ def test_an_empty_or_inverted_range_is_refused(end: date) -> None:
 
 
 def test_an_unknown_region_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageRefused, match="unknown region 'R99'.*R01, R02, R03, R04"):
+    with pytest.raises(UsageRefused, match=r"unknown region 'R99'.*R01, R02, R03, R04"):
         plan(date(2026, 3, 1), date(2026, 3, 2), "R01", "R99")
 
 

@@ -46,7 +46,7 @@ def test_a_single_partition_is_taken() -> None:
 
 
 def test_keys_that_differ_from_the_range_in_the_tags_are_refused() -> None:
-    with pytest.raises(BatchRefused, match="its tags name 2 partitions .* would process 1"):
+    with pytest.raises(BatchRefused, match=r"its tags name 2 partitions .* would process 1"):
         batch_of({START: "2026-03-01|R01", END: "2026-03-01|R02"}, ["2026-03-01|R01"], DEFINITION)
 
 
