@@ -78,7 +78,8 @@ class Fault:
 
     `file` is the name inside the partition's folder; `line` counts physical lines of the unpacked
     file from 1 (the header is line 1), None where the fault is not of a line; `column` is a name
-    or None; `value` is the offending text, cut at 80 characters, or None.
+    or None; `value` is the offending text, cut at 80 characters, or None. What PostgreSQL
+    cannot store (NUL, lone surrogates) is escaped.
     """
 
     code: FaultCode
@@ -91,14 +92,26 @@ class Fault:
     def __post_init__(self) -> None:
         if not self.reason:
             raise ValueError("a fault needs a reason")
-        if self.value is not None and len(self.value) > VALUE_LIMIT:
-            object.__setattr__(self, "value", self.value[: VALUE_LIMIT - 1] + "…")
+        if self.value is not None:
+            object.__setattr__(self, "value", _cut(_storable(self.value)))
+        if self.column is not None:
+            object.__setattr__(self, "column", _cut(_storable(self.column)))
+        object.__setattr__(self, "reason", _storable(self.reason))
 
     def __str__(self) -> str:
         where = self.file + (f":{self.line}" if self.line is not None else "")
         column = f" {self.column}" if self.column else ""
         value = f" {self.value!r}" if self.value is not None else ""
         return f"{where}{column}{value} {self.code}: {self.reason}"
+
+
+def _storable(text: str) -> str:
+    """The text with NULs and lone surrogates escaped: PostgreSQL stores neither."""
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= VALUE_LIMIT else text[: VALUE_LIMIT - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +153,13 @@ class FaultCollector:
             self.kept.append(fault)
 
     def report(self) -> FaultReport | None:
-        """What was collected, ordered by line, or None where nothing was."""
+        """What was collected, faults of lines first and by line, or None where nothing was.
+
+        A fault of a line is the more telling one: it comes before the totals that it upset.
+        """
         if not self.counts:
             return None
-        kept = sorted(self.kept, key=lambda fault: fault.line or 0)
+        kept = sorted(self.kept, key=lambda fault: (fault.line is None, fault.line or 0))
         return FaultReport(kept=tuple(kept), counts=dict(self.counts))
 
 
@@ -197,7 +213,7 @@ def parse_manifest(content: bytes) -> Manifest:
     """
     try:
         raw: Any = json.loads(content.decode("utf-8-sig"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ManifestRefused(
             FaultCode.MANIFEST_UNREADABLE, f"the manifest is not JSON in UTF-8: {error}"
         ) from error

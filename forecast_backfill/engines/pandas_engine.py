@@ -1,0 +1,130 @@
+"""The local engine: judges, transforms and fingerprints one landed partition, without I/O."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from forecast_backfill.core.source import (
+    ControlTotals,
+    Fault,
+    FaultCode,
+    FaultCollector,
+    Manifest,
+)
+from forecast_backfill.engines.code_version import code_version
+from forecast_backfill.engines.csv_text import read_csv_text
+from forecast_backfill.engines.dimension_tables import PartitionDimensions
+from forecast_backfill.engines.fingerprint import fingerprint_of, row_hashes
+from forecast_backfill.engines.manifest_check import (
+    check_end,
+    check_identity,
+    check_lines,
+    check_totals,
+    read_manifest,
+)
+from forecast_backfill.engines.parquet_file import read_parquet_file
+from forecast_backfill.engines.raw_lines import RawLines
+from forecast_backfill.engines.transform import transform
+from forecast_backfill.engines.unpack import unpack
+from forecast_backfill.engines.validate import Lines, validate
+from forecast_backfill.ports import LandedFile, LandedSource, Prepared, Rejected
+
+_STRUCTURAL = {
+    FaultCode.FIELD_COUNT,
+    FaultCode.HEADER_REPEATED,
+    FaultCode.LAST_LINE_CUT,
+    FaultCode.QUOTE_STRAY,
+}
+
+
+class PandasEngine:
+    """Runs in this process, on Arrow columns."""
+
+    @property
+    def code_version(self) -> str:
+        """Changes whenever the source text of the engine does."""
+        return code_version()
+
+    def prepare(self, source: LandedSource, dimensions: PartitionDimensions) -> Prepared | Rejected:
+        """Judge the source and, where it is good, build the rows of `daily_demand`."""
+        return prepare(source, dimensions)
+
+
+def prepare(source: LandedSource, dimensions: PartitionDimensions) -> Prepared | Rejected:
+    """A pure function of the landed bytes and the dimensions; never raises for a bad source."""
+    faults = FaultCollector()
+    manifest = read_manifest(source, faults)
+    judged = _judge(source, manifest, dimensions, faults)
+    report = faults.report()
+    if report is not None:
+        return Rejected(report=report)
+    # Without a fault there are both: each None above comes with one.
+    assert manifest is not None
+    assert judged is not None
+    lines, totals = judged
+    rows, exclusions = transform(lines, dimensions)
+    hashes = row_hashes(rows, source.partition)
+    return Prepared(
+        rows=rows.append_column("row_hash", pa.array(hashes)),
+        fingerprint=fingerprint_of(rows, hashes),
+        totals=totals,
+        exclusions=exclusions,
+        source_version=manifest.source_version,
+    )
+
+
+def _judge(
+    source: LandedSource,
+    manifest: Manifest | None,
+    dimensions: PartitionDimensions,
+    faults: FaultCollector,
+) -> tuple[Lines, ControlTotals] | None:
+    """The lines with their totals; None where they cannot be had, and then a fault was added."""
+    file = _single_file(source, faults)
+    if file is None:
+        return None
+    if manifest is not None:
+        check_identity(manifest, file, source.partition, faults)
+    raw = _read(file, faults)
+    if raw is None:
+        return None
+    is_whole = not _STRUCTURAL & faults.counts.keys()
+    if manifest is not None and is_whole:
+        check_lines(manifest, raw, file.name, faults)
+    lines = validate(raw, source.partition, dimensions, faults)
+    if lines is None:
+        check_end(raw, file.name, faults)
+        return None
+    totals = ControlTotals(
+        lines=lines.count,
+        units=int(lines.quantity.sum()),
+        revenue_cents=int(lines.sales.sum()),
+        stores=len(lines.stores),
+    )
+    if manifest is not None and is_whole and lines.count == manifest.totals.lines:
+        check_totals(manifest, totals, faults)
+    check_end(raw, file.name, faults)
+    return lines, totals
+
+
+def _single_file(source: LandedSource, faults: FaultCollector) -> LandedFile | None:
+    names = sorted(file.name for file in source.files)
+    if not names:
+        reason = "no sales file has been landed"
+        faults.add(Fault(code=FaultCode.FILE_MISSING, file="sales.csv.gz", reason=reason))
+    elif len(names) > 1:
+        reason = f"{len(names)} sales files have been landed ({', '.join(names)}); one is due"
+        faults.add(Fault(code=FaultCode.FILE_AMBIGUOUS, file=names[0], reason=reason))
+    elif not source.files[0].content:
+        reason = "the file has no byte"
+        faults.add(Fault(code=FaultCode.FILE_ZERO_BYTES, file=names[0], reason=reason))
+    else:
+        return source.files[0]
+    return None
+
+
+def _read(file: LandedFile, faults: FaultCollector) -> RawLines | None:
+    if file.name.endswith(".parquet"):
+        return read_parquet_file(file, faults)
+    text = unpack(file, faults)
+    return None if text is None else read_csv_text(text, file.name, faults)
