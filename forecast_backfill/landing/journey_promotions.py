@@ -1,0 +1,114 @@
+"""The weekly promotion facts: one file a (week, region), without duplicate keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date as Date
+from datetime import timedelta
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from forecast_backfill.landing.dimensions import PROMOTION_SCHEMA
+from forecast_backfill.landing.journey_regions import copy_name
+
+WEEK_ONE = Date(2016, 12, 26)
+"""The Monday of the data's week 1, whose only day with data is the Sunday."""
+
+NOT_PROMOTED = "0"
+BATCH_ROWS = 1 << 20
+
+
+def week_number(day: Date) -> int:
+    """The data's week in which the data's day lies."""
+    return (day - WEEK_ONE).days // 7 + 1
+
+
+def week_monday(week: int) -> Date:
+    """The Monday of the data's week."""
+    return WEEK_ONE + timedelta(weeks=week - 1)
+
+
+def read_weeks(path: Path, weeks: range) -> Iterator[tuple[int, pa.Table]]:
+    """Each of the weeks, with its facts: store_id, product_id, on_display, on_mailer, unique keys.
+
+    The file is one row group of 21 million rows in the order of weeks: it is read in batches and
+    given out week by week, so that memory stays small.
+    """
+    parts: dict[int, list[pa.Table]] = {week: [] for week in weeks}
+    for batch in pq.ParquetFile(path).iter_batches(BATCH_ROWS):
+        facts = pa.Table.from_batches([batch])
+        latest = pc.max(facts["week"]).as_py()
+        for week in sorted(parts):
+            parts[week].append(_flags(facts.filter(pc.equal(facts["week"], week))))
+        for week in [week for week in sorted(parts) if week < latest]:
+            yield week, _unique(pa.concat_tables(parts.pop(week)))
+    for week in sorted(parts):
+        yield week, _unique(pa.concat_tables(parts.pop(week)))
+
+
+def _flags(facts: pa.Table) -> pa.Table:
+    return pa.table(
+        {
+            "store_id": facts["store_id"],
+            "product_id": facts["product_id"],
+            "on_display": pc.not_equal(facts["display_location"], NOT_PROMOTED),
+            "on_mailer": pc.not_equal(facts["mailer_location"], NOT_PROMOTED),
+        }
+    )
+
+
+def _unique(facts: pa.Table) -> pa.Table:
+    """One row a (store, product), a flag set where any of its rows sets it, sorted by key."""
+    columns = {name: facts[name].to_numpy() for name in facts.column_names}
+    order = np.lexsort((columns["product_id"], columns["store_id"]))
+    sorted_ = {name: values[order] for name, values in columns.items()}
+    if not len(order):
+        return pa.table(sorted_)
+    stores, products = sorted_["store_id"], sorted_["product_id"]
+    is_new = np.append(True, (stores[1:] != stores[:-1]) | (products[1:] != products[:-1]))
+    starts = np.flatnonzero(is_new)
+    return pa.table(
+        {
+            "store_id": stores[starts],
+            "product_id": products[starts],
+            "on_display": np.logical_or.reduceat(sorted_["on_display"], starts),
+            "on_mailer": np.logical_or.reduceat(sorted_["on_mailer"], starts),
+        }
+    )
+
+
+def promotion_files(
+    facts: pa.Table, stores: Mapping[int, str], regions: Sequence[str], scale: int
+) -> Iterator[tuple[str, bytes]]:
+    """The week's file of every region, with the facts of every copy of its stores."""
+    numbers = facts["store_id"].to_numpy()
+    present = np.unique(numbers)
+    for region in regions:
+        own = [store for store in present.tolist() if stores.get(store) == region]
+        parts = [_of_store(facts, numbers, store, scale) for store in own]
+        table = pa.concat_tables(parts) if parts else PROMOTION_SCHEMA.empty_table()
+        sink = BytesIO()
+        pq.write_table(table.combine_chunks(), sink, compression="zstd")
+        yield region, sink.getvalue()
+
+
+def _of_store(facts: pa.Table, numbers: np.ndarray, store: int, scale: int) -> pa.Table:
+    start, stop = np.searchsorted(numbers, [store, store + 1]).tolist()
+    part = facts.slice(start, stop - start)
+    names = [copy_name(store, copy) for copy in range(scale)]
+    columns = {
+        "store_id": pa.array(np.repeat(names, len(part)), pa.string()),
+        "product_id": _repeat(part["product_id"].cast(pa.string()), scale),
+        "on_display": _repeat(part["on_display"], scale),
+        "on_mailer": _repeat(part["on_mailer"], scale),
+    }
+    return pa.table(columns, schema=PROMOTION_SCHEMA)
+
+
+def _repeat(column: pa.ChunkedArray, times: int) -> pa.ChunkedArray:
+    return pa.chunked_array(column.chunks * times, type=column.type)
