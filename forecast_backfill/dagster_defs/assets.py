@@ -1,6 +1,6 @@
 """The assets: the landed files, and the daily demand that is rebuilt from them."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: Dagster reads the asset's annotations as classes.
 
 import warnings
 from collections.abc import Iterator
@@ -12,8 +12,10 @@ from dagster import (
     AssetsDefinition,
     AssetSpec,
     BackfillPolicy,
+    BetaWarning,
     Failure,
     MultiPartitionsDefinition,
+    Output,
     PreviewWarning,
     asset,
 )
@@ -48,10 +50,21 @@ def build_pos_sales(partitions: MultiPartitionsDefinition) -> AssetSpec:
     )
 
 
+@contextmanager
+def _accepted_previews() -> Iterator[None]:
+    """Partitioned checks are a preview in Dagster 1.13, backfill policies a beta; both are used."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PreviewWarning)
+        warnings.simplefilter("ignore", BetaWarning)
+        yield
+
+
+@_accepted_previews()
 def build_daily_demand(
     settings: Settings, partitions: MultiPartitionsDefinition, code_version: str
 ) -> AssetsDefinition:
     """`daily_demand`: several partitions a run, each committed, checked and told on its own."""
+    check_specs = _check_specs(partitions)
 
     @asset(
         key=DAILY_DEMAND,
@@ -59,7 +72,7 @@ def build_daily_demand(
         partitions_def=partitions,
         backfill_policy=BackfillPolicy.multi_run(max_partitions_per_run=settings.batch_size),
         code_version=code_version,
-        check_specs=_check_specs(partitions),
+        check_specs=check_specs,
         # Only partitions with a good output are materialized, each by an event of its own; what
         # Dagster would log for a returned output covers the whole range.
         output_required=False,
@@ -67,7 +80,7 @@ def build_daily_demand(
         kinds={"postgres"},
         description="Units and revenue a product, store and day, reconciled with its source.",
     )
-    def daily_demand(context: AssetExecutionContext) -> Iterator[None]:
+    def daily_demand(context: AssetExecutionContext) -> Iterator[Output[None]]:
         tags = context.run.tags
         campaign = tags.get(BACKFILL_ID_TAG)
         with _expected_errors():
@@ -79,7 +92,9 @@ def build_daily_demand(
                 )
                 teller = Teller(context, wiring.ports.ledger)
                 raise_unless_done(run_batch(batch, request, wiring.ports, teller.tell))
-        yield from ()
+        # Dagster waits for these outputs; what the checks found was logged for each partition.
+        for spec in check_specs:
+            yield Output(None, output_name=spec.get_python_identifier())
 
     return daily_demand
 
@@ -98,11 +113,7 @@ def _check_specs(partitions: MultiPartitionsDefinition) -> list[AssetCheckSpec]:
         SOURCE_INTACT: "The landed file and its manifest are complete, well-formed and agree.",
         RECONCILE_PARITY: "What is stored equals what was read and what the manifest promised.",
     }
-    with warnings.catch_warnings():
-        # Partitioned checks are a preview in Dagster 1.13; they are what shows a check's result
-        # for each partition.
-        warnings.simplefilter("ignore", PreviewWarning)
-        return [
-            AssetCheckSpec(name, asset=DAILY_DEMAND, partitions_def=partitions, description=text)
-            for name, text in descriptions.items()
-        ]
+    return [
+        AssetCheckSpec(name, asset=DAILY_DEMAND, partitions_def=partitions, description=text)
+        for name, text in descriptions.items()
+    ]
