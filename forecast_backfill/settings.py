@@ -6,7 +6,7 @@ import os
 import re
 from datetime import date as Date
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -26,8 +26,10 @@ class Settings(BaseSettings):
     """All settings. A relative path is taken from DAGSTER_HOME, else from the working directory.
 
     `regions` is append-only: a region that was removed leaves its partitions without an owner.
-    `seam` None means the latest partition date. `slots` counts partition tasks and fits that the
-    engine runs at once, `nightly_peak` the most that nightly held of them.
+    `batch_size` counts partitions a Dagster run; "all" puts a whole range into one run, which
+    `dagster asset materialize --partition-range` asks for. `seam` None means the latest partition
+    date. `slots` counts partition tasks and fits that the engine runs at once, `nightly_peak` the
+    most that nightly held of them.
     """
 
     model_config = SettingsConfigDict(
@@ -43,7 +45,7 @@ class Settings(BaseSettings):
     first_date: Date = Date(2026, 1, 1)
     as_of: Date | None = None
     seam: Date | None = None
-    batch_size: int = Field(default=30, ge=1, le=10_000)
+    batch_size: Annotated[int, Field(ge=1, le=10_000)] | Literal["all"] = 30
     slots: int = Field(default=4, ge=1)
     nightly_peak: int = Field(default=2, ge=0)
     lock_timeout_seconds: float = Field(default=30.0, gt=0)

@@ -70,7 +70,7 @@ def build_daily_demand(
         key=DAILY_DEMAND,
         deps=[POS_SALES],
         partitions_def=partitions,
-        backfill_policy=BackfillPolicy.multi_run(max_partitions_per_run=settings.batch_size),
+        backfill_policy=_backfill_policy(settings),
         code_version=code_version,
         check_specs=check_specs,
         # Only partitions with a good output are materialized, each by an event of its own; what
@@ -97,6 +97,12 @@ def build_daily_demand(
             yield Output(None, output_name=spec.get_python_identifier())
 
     return daily_demand
+
+
+def _backfill_policy(settings: Settings) -> BackfillPolicy:
+    if settings.batch_size == "all":
+        return BackfillPolicy.single_run()
+    return BackfillPolicy.multi_run(max_partitions_per_run=settings.batch_size)
 
 
 @contextmanager

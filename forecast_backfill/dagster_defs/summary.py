@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 from dagster import Failure
 
-from forecast_backfill.core.outcome import Outcome, Unchanged, Written, reason_of
+from forecast_backfill.core.outcome import Outcome, Quarantined, Unchanged, Written, reason_of
 
 SHOWN_PARTITIONS = 10
 REASON_LIMIT = 240
-NEXT_COMMANDS = (
+NEXT_FOR_QUARANTINED = (
     "forecast-backfill quarantine list    (every refused source with its reasons)",
     "forecast-backfill quarantine retry   (launches those whose source has changed since)",
 )
+NEXT_FOR_OTHERS = ("forecast-backfill status    (what the ledger has of each campaign)",)
 
 
 def raise_unless_done(outcomes: Sequence[Outcome]) -> None:
@@ -41,4 +42,6 @@ def summarize(outcomes: Sequence[Outcome]) -> str | None:
         lines.append(f"  {each.partition}  {type(each).__name__.lower()}: {cut}")
     if len(undone) > SHOWN_PARTITIONS:
         lines.append(f"  … and {len(undone) - SHOWN_PARTITIONS} more")
-    return "\n".join([*lines, "", "Next:", *(f"  {command}" for command in NEXT_COMMANDS)])
+    is_quarantined = any(isinstance(each, Quarantined) for each in undone)
+    commands = NEXT_FOR_QUARANTINED if is_quarantined else NEXT_FOR_OTHERS
+    return "\n".join([*lines, "", "Next:", *(f"  {command}" for command in commands)])
