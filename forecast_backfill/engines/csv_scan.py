@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from forecast_backfill.core.source import LINE_COLUMNS, Fault, FaultCode, FaultCollector
+from forecast_backfill.engines.arrow_arrays import texts
 from forecast_backfill.engines.raw_lines import RawLines
 
 
@@ -130,6 +131,6 @@ def _count_reason(fields: Sequence[str], names: Sequence[str], line: str) -> str
 
 def _columns(records: Sequence[Sequence[str]], names: Sequence[str]) -> dict[str, pa.Array]:
     if not records:
-        return {name: pa.array([], pa.string()) for name in LINE_COLUMNS}
+        return {name: texts([]) for name in LINE_COLUMNS}
     by_name = dict(zip(names, zip(*records, strict=True), strict=True))
-    return {name: pa.array(by_name[name], pa.string()) for name in LINE_COLUMNS}
+    return {name: texts(by_name[name]) for name in LINE_COLUMNS}

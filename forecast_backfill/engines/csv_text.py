@@ -11,6 +11,7 @@ from forecast_backfill.core.source import (
     FaultCode,
     FaultCollector,
 )
+from forecast_backfill.engines.arrow_arrays import one_chunk, texts
 from forecast_backfill.engines.csv_scan import parse_record, scan
 from forecast_backfill.engines.raw_lines import RawLines, judge_columns
 
@@ -58,7 +59,7 @@ def _read_plain(text: bytes, start: int, names: list[str]) -> dict[str, pa.Array
     """The columns where every line has the due number of cells; None where that is not so."""
     body = len(text) - start
     if body <= 0:
-        return {name: pa.array([], pa.string()) for name in LINE_COLUMNS}
+        return {name: texts([]) for name in LINE_COLUMNS}
     read = pyarrow.csv.ReadOptions(
         use_threads=False, block_size=len(text) + 1, column_names=names, skip_rows=1
     )
@@ -71,8 +72,4 @@ def _read_plain(text: bytes, start: int, names: list[str]) -> dict[str, pa.Array
     # Record i is on line i + 2 only if no line was skipped or joined.
     if table.num_rows != text.count(b"\n", start) + (not text.endswith(b"\n")):
         return None
-    return {name: _one_chunk(table.column(name)) for name in LINE_COLUMNS}
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return {name: one_chunk(table.column(name)) for name in LINE_COLUMNS}

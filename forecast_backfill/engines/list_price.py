@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from forecast_backfill.engines.arrow_arrays import integers
 from forecast_backfill.engines.grouping import Grouping
 
 
@@ -17,7 +18,7 @@ def list_prices(regular: np.ndarray, quantity: np.ndarray, groups: Grouping) -> 
     is_exact = price * quantity == regular
     prices = np.zeros(groups.count, dtype=np.int64)
     if groups.count == len(regular):
-        return pa.array(price, mask=~is_exact)
+        return integers(price, ~is_exact)
     member, price = groups.member[is_exact], price[is_exact]
     by_price = np.lexsort((price, member))
     member, price = member[by_price], price[by_price]
@@ -31,4 +32,4 @@ def list_prices(regular: np.ndarray, quantity: np.ndarray, groups: Grouping) -> 
     prices[member[best]] = price[best]
     is_missing = np.ones(groups.count, dtype=bool)
     is_missing[member] = False
-    return pa.array(prices, mask=is_missing)
+    return integers(prices, is_missing)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from forecast_backfill.core.source import (
     ControlTotals,
     Fault,
@@ -11,6 +9,7 @@ from forecast_backfill.core.source import (
     FaultCollector,
     Manifest,
 )
+from forecast_backfill.engines.arrow_arrays import integers
 from forecast_backfill.engines.code_version import code_version
 from forecast_backfill.engines.csv_text import read_csv_text
 from forecast_backfill.engines.dimension_tables import PartitionDimensions
@@ -65,7 +64,7 @@ def prepare(source: LandedSource, dimensions: PartitionDimensions) -> Prepared |
     rows, exclusions = transform(lines, dimensions)
     hashes = row_hashes(rows, source.partition)
     return Prepared(
-        rows=rows.append_column("row_hash", pa.array(hashes)),
+        rows=rows.append_column("row_hash", integers(hashes)),
         fingerprint=fingerprint_of(rows, hashes),
         totals=totals,
         exclusions=exclusions,

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from forecast_backfill.core.source import LINE_COLUMNS, Fault, FaultCode, FaultCollector
+from forecast_backfill.engines.arrow_arrays import one_chunk, text
 from forecast_backfill.engines.raw_lines import RawLines, judge_columns
 from forecast_backfill.ports import LandedFile
 
@@ -34,8 +35,8 @@ def read_parquet_file(file: LandedFile, faults: FaultCollector) -> RawLines | No
         return None
     columns: dict[str, pa.Array] = {}
     for name in LINE_COLUMNS:
-        text = _as_text(name, table.column(name))
-        if text is None:
+        values = _as_text(name, table.column(name))
+        if values is None:
             found = str(table.schema.field(name).type)
             reason = f"{name} has the type {found}; {_DUE.get(name, 'text')} is due"
             faults.add(
@@ -48,7 +49,7 @@ def read_parquet_file(file: LandedFile, faults: FaultCollector) -> RawLines | No
                 )
             )
             continue
-        if pc.any(pc.match_substring(text, "\0")).as_py():
+        if pc.any(pc.match_substring(values, "\0")).as_py():
             reason = f"{name} holds a NUL"
             faults.add(
                 Fault(
@@ -56,7 +57,7 @@ def read_parquet_file(file: LandedFile, faults: FaultCollector) -> RawLines | No
                 )
             )
             continue
-        columns[name] = text
+        columns[name] = values
     if len(columns) < len(LINE_COLUMNS):
         return None
     return RawLines(file=file.name, columns=columns)
@@ -77,5 +78,5 @@ def _as_text(name: str, column: pa.ChunkedArray) -> pa.Array | None:
         column = pc.strftime(column, format="%Y-%m-%dT%H:%M:%S%z")
     elif not is_fit:
         return None
-    text = pc.fill_null(column.cast(pa.string()), "")
-    return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+    filled = pc.fill_null(column.cast(pa.string()), text(""))
+    return one_chunk(filled)

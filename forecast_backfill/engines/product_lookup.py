@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from forecast_backfill.engines.arrow_arrays import integers, numbers_of, one_chunk
+
 _UNMATCHED = "unmatched_product"
 
 
@@ -37,7 +39,7 @@ class FoundProducts:
 
     def group_of(self, codes: np.ndarray) -> pa.Array:
         """The demand group of each of the products, all of which are known."""
-        return self.index.group.take(pa.array(self.place[codes]))
+        return self.index.group.take(integers(self.place[codes]))
 
 
 _kept: list[ProductIndex] = []
@@ -55,13 +57,13 @@ def lookup_products(table: pa.Table, products: list[str]) -> FoundProducts:
 def _remember(table: pa.Table) -> ProductIndex:
     ids = table.column("product_id").to_pylist()
     places = dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))
-    rules = table.column("exclusion").combine_chunks().dictionary_encode()
-    group = table.column("demand_group").cast(pa.string()).combine_chunks()
+    rules = one_chunk(table.column("exclusion")).dictionary_encode()
+    group = one_chunk(table.column("demand_group")).cast(pa.string())
     index = ProductIndex(
         table=table,
         places=places,
         names=rules.dictionary.to_pylist(),
-        rule=rules.indices.to_numpy().astype(np.int64),
+        rule=numbers_of(rules.indices, np.int32).astype(np.int64),
         group=group,
     )
     _kept[:] = [index]

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from forecast_backfill.core.parity import Exclusion
+from forecast_backfill.engines.arrow_arrays import integers, numbers_of, texts
 from forecast_backfill.engines.dimension_tables import PartitionDimensions
 from forecast_backfill.engines.grouping import Grouping, group_lines
 from forecast_backfill.engines.list_price import list_prices
@@ -40,10 +41,10 @@ def transform(
             "store_id": _texts(lines.stores, groups.store),
             "product_id": _texts(lines.products, groups.product),
             "demand_group": products.group_of(groups.product),
-            "units": _sums(quantity, groups),
-            "revenue_cents": _sums(sales, groups),
-            "discount_cents": _sums(discount, groups),
-            "baskets": _baskets(lines.basket, by_group, groups),
+            "units": integers(_sums(quantity, groups)),
+            "revenue_cents": integers(_sums(sales, groups)),
+            "discount_cents": integers(_sums(discount, groups)),
+            "baskets": integers(_baskets(lines.basket, by_group, groups)),
             "list_price_cents": list_prices(sales + discount, quantity, groups),
             "on_display": display,
             "on_mailer": mailer,
@@ -74,8 +75,8 @@ def _left_out(lines: Lines, mask: np.ndarray) -> Exclusion:
     )
 
 
-def _texts(texts: list[str], codes: np.ndarray) -> pa.Array:
-    return pa.array(texts, pa.string()).take(pa.array(codes))
+def _texts(values: list[str], codes: np.ndarray) -> pa.Array:
+    return texts(values).take(integers(codes))
 
 
 def _sums(values: np.ndarray, groups: Grouping) -> np.ndarray:
@@ -90,6 +91,6 @@ def _baskets(basket: pa.Array, by_group: np.ndarray, groups: Grouping) -> np.nda
         return np.ones(groups.count, dtype=np.int64)
     codes = basket.dictionary_encode()
     pairs = groups.member.astype(np.int64) * len(codes.dictionary)
-    pairs += codes.indices.to_numpy()[by_group]
+    pairs += numbers_of(codes.indices, np.int32)[by_group]
     distinct = np.unique(pairs) // len(codes.dictionary)
     return np.bincount(distinct, minlength=groups.count).astype(np.int64)

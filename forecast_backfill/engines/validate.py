@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.source import Fault, FaultCode, FaultCollector
+from forecast_backfill.engines.arrow_arrays import numbers_of, text
 from forecast_backfill.engines.dimension_tables import PartitionDimensions
 from forecast_backfill.engines.judge_values import judge_values
 from forecast_backfill.engines.raw_lines import RawLines
@@ -63,8 +64,8 @@ def validate(
     return Lines(
         stores=store.dictionary.to_pylist(),
         products=product.dictionary.to_pylist(),
-        store=store.indices.to_numpy(),
-        product=product.indices.to_numpy(),
+        store=numbers_of(store.indices, np.int32),
+        product=numbers_of(product.indices, np.int32),
         basket=raw.columns["basket_id"],
         quantity=numbers[0],
         sales=numbers[1],
@@ -83,7 +84,9 @@ def _codes_are_good(raw: RawLines, partition: Partition, dimensions: PartitionDi
         if _has_blank(columns[name]):
             return False
     mapping = dimensions.region_of_store
-    own = mapping.column("store_id").filter(pc.equal(mapping.column("region"), partition.region))
+    own = mapping.column("store_id").filter(
+        pc.equal(mapping.column("region"), text(partition.region))
+    )
     if pc.is_in(columns["store_id"].unique(), value_set=own).false_count:
         return False
     pattern = f"^{partition.date.isoformat()}{_CLOCK}{_OFFSET}$"
@@ -113,7 +116,7 @@ def _fast_numbers(raw: RawLines) -> list[np.ndarray] | None:
 
 
 def _integers(column: pa.Array) -> np.ndarray:
-    return column.cast(pa.int64()).to_numpy()
+    return numbers_of(column.cast(pa.int64()), np.int64)
 
 
 def _sums_fit(numbers: list[np.ndarray], file: str, faults: FaultCollector) -> bool:
