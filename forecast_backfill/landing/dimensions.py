@@ -114,7 +114,7 @@ class DimensionFiles:
         stores = _needed(self._stores, self._layout.store_region, partition)
         promotions = _read(self._promotions, self._layout.promotion(partition), partition)
         if promotions is None:
-            promotions = _NO_PROMOTIONS
+            promotions = _no_promotions()
         return PartitionDimensions(
             products=products.table,
             promotions=promotions.table,
@@ -177,9 +177,9 @@ def _parse_promotions(content: bytes) -> _Promotions:
     return _Promotions(table=table, stores=stores, digest=hashlib.sha256(content).hexdigest())
 
 
-_NO_PROMOTIONS = _Promotions(
-    table=PROMOTION_SCHEMA.empty_table(), stores=pa.array([], pa.string()), digest="none"
-)
+def _no_promotions() -> _Promotions:
+    table = PROMOTION_SCHEMA.empty_table()
+    return _Promotions(table=table, stores=table["store_id"].combine_chunks(), digest="none")
 
 
 def _stores_of(stores: _Loaded, partition: Partition) -> str:
