@@ -37,7 +37,8 @@ def read_csv_text(text: bytes, file: str, faults: FaultCollector) -> RawLines | 
     names = _header(head.decode(), file, faults)
     if names is None or not judge_columns(names, file, faults):
         return None
-    if b'"' not in text and text.count(b"\r") == text.count(b"\r\n"):
+    has_lone_return = b"\r" in text and text.count(b"\r") != text.count(b"\r\n")
+    if b'"' not in text and not has_lone_return:
         columns = _read_plain(text, len(head) + 1, names)
         if columns is not None:
             is_open = not text.endswith(b"\n")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from forecast_backfill.engines.arrow_arrays import numbers_of
 from forecast_backfill.engines.validate import Lines
 
 
@@ -49,8 +52,8 @@ def group_lines(lines: Lines, kept: np.ndarray) -> Grouping:
     )
 
 
-def _ranks(texts: list[str]) -> np.ndarray:
-    """The place of each text in code point order, which is the order of its UTF-8 bytes too."""
-    ranks = np.empty(len(texts), dtype=np.int64)
-    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+def _ranks(codes: pa.Array) -> np.ndarray:
+    """The place of each code in the order of its UTF-8 bytes."""
+    ranks = np.empty(len(codes), dtype=np.int64)
+    ranks[numbers_of(pc.array_sort_indices(codes), np.uint64)] = np.arange(len(codes))
     return ranks

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forecast_backfill.engines.arrow_arrays import booleans, numbers_of, one_chunk, texts, truths_of
+from forecast_backfill.engines.arrow_arrays import booleans, numbers_of, one_chunk, truths_of
 from forecast_backfill.engines.dimension_tables import PartitionDimensions
 from forecast_backfill.engines.grouping import Grouping
 from forecast_backfill.engines.validate import Lines
@@ -21,7 +21,7 @@ def promotion_flags(
 
     A store with facts that do not list the product did not promote it.
     """
-    stores = texts(lines.stores)
+    stores = lines.stores
     has_facts = truths_of(pc.is_in(stores, value_set=dimensions.promotion_stores))
     is_missing = ~has_facts[groups.store]
     display = np.zeros(groups.count, dtype=bool)
@@ -29,7 +29,7 @@ def promotion_flags(
     if not is_missing.all():
         facts = dimensions.promotions
         facts = facts.filter(pc.is_in(facts.column("store_id"), value_set=stores))
-        products = texts(lines.products)
+        products = lines.products
         facts = facts.filter(pc.is_in(facts.column("product_id"), value_set=products))
         place = _places(facts, stores, products, groups)
         for flags, name in ((display, "on_display"), (mailer, "on_mailer")):

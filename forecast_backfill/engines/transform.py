@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from forecast_backfill.core.parity import Exclusion
-from forecast_backfill.engines.arrow_arrays import integers, numbers_of, texts
+from forecast_backfill.engines.arrow_arrays import integers, numbers_of
 from forecast_backfill.engines.dimension_tables import PartitionDimensions
 from forecast_backfill.engines.grouping import Grouping, group_lines
 from forecast_backfill.engines.list_price import list_prices
@@ -28,7 +28,7 @@ def transform(
     The rules in their order: a product that no dimension knows (`unmatched_product`), the
     product's own exclusion, a quantity that is not positive (`no_quantity`); the first counts.
     """
-    products = lookup_products(dimensions.products, lines.products)
+    products = lookup_products(dimensions.products, lines.products.to_pylist())
     is_counted, exclusions = _exclude(lines, products.rule_of(lines.product))
     kept = np.flatnonzero(is_counted)
     groups = group_lines(lines, kept)
@@ -38,8 +38,8 @@ def transform(
     display, mailer = promotion_flags(lines, groups, dimensions)
     rows = pa.table(
         {
-            "store_id": _texts(lines.stores, groups.store),
-            "product_id": _texts(lines.products, groups.product),
+            "store_id": lines.stores.take(integers(groups.store)),
+            "product_id": lines.products.take(integers(groups.product)),
             "demand_group": products.group_of(groups.product),
             "units": integers(_sums(quantity, groups)),
             "revenue_cents": integers(_sums(sales, groups)),
@@ -73,10 +73,6 @@ def _left_out(lines: Lines, mask: np.ndarray) -> Exclusion:
         units=int(lines.quantity[mask].sum()),
         revenue_cents=int(lines.sales[mask].sum()),
     )
-
-
-def _texts(values: list[str], codes: np.ndarray) -> pa.Array:
-    return texts(values).take(integers(codes))
 
 
 def _sums(values: np.ndarray, groups: Grouping) -> np.ndarray:

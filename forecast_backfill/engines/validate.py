@@ -29,8 +29,8 @@ class Lines:
     Money is in cents. No sum over the lines, of any of the numbers, leaves 64 bits.
     """
 
-    stores: list[str]
-    products: list[str]
+    stores: pa.Array
+    products: pa.Array
     store: np.ndarray
     product: np.ndarray
     basket: pa.Array
@@ -62,8 +62,8 @@ def validate(
     store = raw.columns["store_id"].dictionary_encode()
     product = raw.columns["product_id"].dictionary_encode()
     return Lines(
-        stores=store.dictionary.to_pylist(),
-        products=product.dictionary.to_pylist(),
+        stores=store.dictionary,
+        products=product.dictionary,
         store=numbers_of(store.indices, np.int32),
         product=numbers_of(product.indices, np.int32),
         basket=raw.columns["basket_id"],
