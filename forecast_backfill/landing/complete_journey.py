@@ -60,7 +60,7 @@ class LandingOrder:
         if unknown or not self.landed:
             raise UsageRefused(
                 f"the region {unknown[0]} is unknown" if unknown else "no region was named",
-                why=f"the settings have {', '.join(self.regions)}",
+                why=f"the settings have {len(self.regions)} regions, from {self.regions[0]} on",
                 next_command="forecast-backfill landing (without --regions lands all)",
             )
         if self.scale < 1:

@@ -1,4 +1,4 @@
-"""The named ways in which a demo spoils a delivery, each with the fault that it must be found as."""
+"""The named ways in which a demo spoils a delivery, each with the fault that it is found as."""
 
 from __future__ import annotations
 
@@ -88,6 +88,12 @@ def _date_before(delivery: Delivery) -> Spoiled:
     return _set_field(delivery, "sold_at", lambda sold_at: day + sold_at[10:])
 
 
+def _latin_1(delivery: Delivery) -> Spoiled:
+    line_id, rest = delivery.rows[1].split(",", 1)
+    rows = (delivery.rows[0], f"{line_id},é{rest}", *delivery.rows[2:])
+    return Spoiled(file=pack("".join(f"{row}\n" for row in rows).encode("latin-1")))
+
+
 def _cut_short(delivery: Delivery) -> Spoiled:
     packed = pack(delivery.text)
     return Spoiled(file=packed[: len(packed) * 2 // 3])
@@ -135,11 +141,7 @@ WAYS: tuple[Way, ...] = (
     _field_way("stray quote", FaultCode.QUOTE_STRAY, "product_id", lambda value: f'"{value}'),
     Way(name="file missing", found_as=FaultCode.FILE_MISSING, spoil=lambda _: Spoiled(file=None)),
     _text_way("last line cut", FaultCode.LAST_LINE_CUT, lambda text: text[:-9]),
-    _text_way(
-        "Latin-1 bytes",
-        FaultCode.ENCODING_UNKNOWN,
-        lambda text: text.replace(b",", b"\xe9,", 9).replace(b"\xe9,", b",", 8),
-    ),
+    Way(name="Latin-1 bytes", found_as=FaultCode.ENCODING_UNKNOWN, spoil=_latin_1),
     Way(name="zero bytes", found_as=FaultCode.FILE_ZERO_BYTES, spoil=lambda _: Spoiled(file=b"")),
     Way(name="trailing delimiter", found_as=FaultCode.FIELD_COUNT, spoil=_shift_columns),
     Way(
