@@ -22,8 +22,10 @@ _CONVERT = pyarrow.csv.ConvertOptions(
     strings_can_be_null=False,
     quoted_strings_can_be_null=False,
 )
+# pyarrow reads a blank line as a line of empty values unless told to skip it; the number of lines
+# then tells that one was skipped.
 _PARSE = pyarrow.csv.ParseOptions(
-    quote_char=False, double_quote=False, newlines_in_values=False, ignore_empty_lines=False
+    quote_char=False, double_quote=False, newlines_in_values=False, ignore_empty_lines=True
 )
 
 
