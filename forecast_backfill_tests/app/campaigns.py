@@ -71,7 +71,7 @@ def good_lines(partition: Partition, *, quantity: str = "2") -> list[dict]:
 def land_campaign(home: Path, partitions: Sequence[Partition], *, quantity: str = "2") -> None:
     """Land good files for `partitions`, and the dimensions."""
     landing = home / "landing"
-    stores = [{"store_id": "s1", "region": "R01"}, {"store_id": "s2", "region": "R02"}]
+    stores = [("s1", "R01"), ("s2", "R02")]
     land_dimensions(landing, products=PRODUCTS, stores=stores)
     for partition in partitions:
         land(landing, partition, good_lines(partition, quantity=quantity))

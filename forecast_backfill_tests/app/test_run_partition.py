@@ -77,7 +77,7 @@ def test_good_sources_are_written_with_their_fingerprint(wiring, database_url):
 
 
 def test_a_corrupt_source_is_quarantined_and_the_others_go_on(wiring, settings, database_url):
-    bad = [*good_lines(FIRST_R01)[:4], line(5, day=FIRST, store="s1", sales_value="3,98")]
+    bad = [*good_lines(FIRST_R01)[:4], line(5, day=FIRST, store="s1", sales_value='"3,98"')]
     land(settings.landing_directory, FIRST_R01, bad)
     names, outcomes = run(wiring)
     assert names == ["Quarantined", "Written", "Written", "Written"]
@@ -143,9 +143,7 @@ def test_nightly_may_not_write_before_the_seam(settings, database_url):
     assert stored_rows(database_url) == []
 
 
-def test_a_row_that_somebody_else_adds_in_the_middle_rolls_the_partition_back(
-    wiring, database_url
-):
+def test_a_row_that_somebody_else_adds_in_the_middle_rolls_the_partition_back(wiring, database_url):
     """The foreign row comes by a trigger: the only way into a partition whose lease is held."""
     run(wiring)
     before = stored_rows(database_url)
