@@ -27,7 +27,7 @@ def read_parquet_file(file: LandedFile, faults: FaultCollector) -> RawLines | No
     try:
         table = pyarrow.parquet.ParquetFile(pa.BufferReader(file.content)).read(use_threads=False)
         table.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = f"the file is not readable as Parquet: {str(error).splitlines()[0]}"
         faults.add(Fault(code=FaultCode.FILE_UNREADABLE, file=file.name, reason=reason))
         return None
@@ -75,7 +75,10 @@ def _as_text(name: str, column: pa.ChunkedArray) -> pa.Array | None:
         or (name not in ("sold_at", "quantity") and name in _DUE and pa.types.is_decimal(kind))
     )
     if name == "sold_at" and pa.types.is_timestamp(kind) and kind.tz is not None:
-        column = pc.strftime(column, format="%Y-%m-%dT%H:%M:%S%z")
+        try:
+            column = pc.strftime(column, format="%Y-%m-%dT%H:%M:%S%z")
+        except pa.ArrowInvalid:  # no such time zone, or an instant beyond the years 0 to 9999
+            return None
     elif not is_fit:
         return None
     filled = pc.fill_null(column.cast(pa.string()), text(""))

@@ -10,11 +10,16 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from forecast_backfill.core.source import LINE_COLUMNS, FaultCode
+from forecast_backfill.engines.pandas_engine import prepare
+from forecast_backfill.ports import Prepared
 from forecast_backfill_tests.engines.sources import (
     LINES,
     csv_of,
+    dimensions,
     faults_of,
     prepared,
     source_of,
@@ -74,3 +79,16 @@ def test_a_nul_in_a_code_is_refused() -> None:
 @pytest.mark.parametrize("content", [_table()[:-9], b"PAR1", csv_of(LINES)])
 def test_bytes_that_are_no_parquet_file_are_refused(content: bytes) -> None:
     assert faults_of(_source(content))[0][0] is FaultCode.FILE_UNREADABLE
+
+
+WHOLE = _table()
+
+
+@given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255))
+@settings(max_examples=200, deadline=None)
+def test_a_flipped_byte_never_raises_and_keeps_the_totals(position: int, flip: int) -> None:
+    content = bytearray(WHOLE)
+    content[position] ^= flip
+    result = prepare(_source(bytes(content)), dimensions())
+    if isinstance(result, Prepared):
+        assert (result.totals.units, result.totals.revenue_cents) == (7, 1125)
