@@ -139,6 +139,10 @@ class FaultReport:
         return str(self.kept[0]) + (f" (+{more} more)" if more else "")
 
 
+def _telling_order(fault: Fault) -> tuple[bool, bool, int]:
+    return fault.line is None, fault.code.startswith("manifest_"), fault.line or 0
+
+
 @dataclass(slots=True)
 class FaultCollector:
     """Collects faults up to the limit and counts all of them."""
@@ -153,13 +157,14 @@ class FaultCollector:
             self.kept.append(fault)
 
     def report(self) -> FaultReport | None:
-        """What was collected, faults of lines first and by line, or None where nothing was.
+        """What was collected, the most telling first, or None where nothing was.
 
-        A fault of a line is the more telling one: it comes before the totals that it upset.
+        Faults of lines come by line, then those of the file, then those of the manifest: a bad
+        line explains the totals that it upset, and not the other way round.
         """
         if not self.counts:
             return None
-        kept = sorted(self.kept, key=lambda fault: (fault.line is None, fault.line or 0))
+        kept = sorted(self.kept, key=_telling_order)
         return FaultReport(kept=tuple(kept), counts=dict(self.counts))
 
 

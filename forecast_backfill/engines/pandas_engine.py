@@ -125,5 +125,9 @@ def _single_file(source: LandedSource, faults: FaultCollector) -> LandedFile | N
 def _read(file: LandedFile, faults: FaultCollector) -> RawLines | None:
     if file.name.endswith(".parquet"):
         return read_parquet_file(file, faults)
+    if not file.name.endswith((".csv", ".csv.gz")):
+        reason = "a sales file is .csv, .csv.gz or .parquet"
+        faults.add(Fault(code=FaultCode.FILE_UNREADABLE, file=file.name, reason=reason))
+        return None
     text = unpack(file, faults)
     return None if text is None else read_csv_text(text, file.name, faults)

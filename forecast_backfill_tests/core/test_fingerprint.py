@@ -35,7 +35,7 @@ def test_a_missing_value_is_not_an_empty_one() -> None:
 def test_two_rows_with_the_same_text_are_the_same_row(
     one: list[object], other: list[object]
 ) -> None:
-    # A boolean and the digit that stands for it are one value, as are 7 and "7": columns have types.
+    # A boolean and its digit are one value, as are 7 and "7": columns have types.
     same = [_plain(value) for value in one] == [_plain(value) for value in other]
     assert (canonical_text(one) == canonical_text(other)) == same
 

@@ -68,14 +68,16 @@ def test_a_collector_keeps_a_hundred_and_counts_all() -> None:
     assert report.counts == {FaultCode.FIELD_COUNT: 150, FaultCode.NUL_BYTE: 10}
 
 
-def test_faults_of_lines_come_first_and_by_line() -> None:
+def test_faults_of_lines_come_first_then_of_the_file_then_of_the_manifest() -> None:
     faults = FaultCollector()
+    faults.add(_fault(None, FaultCode.MANIFEST_HASH))
     for line in (None, 9, 2):
         faults.add(_fault(line))
     report = faults.report()
     assert report is not None
-    assert [fault.line for fault in report.kept] == [2, 9, None]
-    assert report.summary == "sales.csv:2 field_count: bad (+2 more)"
+    assert [fault.line for fault in report.kept] == [2, 9, None, None]
+    assert report.kept[-1].code is FaultCode.MANIFEST_HASH
+    assert report.summary == "sales.csv:2 field_count: bad (+3 more)"
 
 
 def test_nothing_collected_is_no_report() -> None:

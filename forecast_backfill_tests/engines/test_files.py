@@ -47,6 +47,10 @@ def test_two_sales_files_are_ambiguous() -> None:
     assert _codes(replace(source, files=both)) == ["file_ambiguous"]
 
 
+def test_a_sales_file_of_another_kind_is_refused() -> None:
+    assert _codes(source_of(GOOD, name="sales.xlsx")) == ["file_unreadable"]
+
+
 def test_a_header_alone_is_refused_where_the_manifest_says_lines() -> None:
     assert faults_of(source_of(csv_of(()))) == [(FaultCode.HEADER_ONLY, 1, None, None)]
 
