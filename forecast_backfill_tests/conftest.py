@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -17,12 +20,35 @@ TEMPLATE = "forecast_backfill"
 _numbers = count(1)
 
 
+@contextmanager
+def server_home() -> Iterator[Path]:
+    """A directory for a server. Not pytest's own: each pytest that starts makes the parent of those
+    private again, and a server of root's, which runs as another user, is then shut out."""
+    with tempfile.TemporaryDirectory(prefix="fb-", ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A home directory for a server of the test's own."""
+    with server_home() as directory:
+        yield directory
+
+
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+def server() -> Iterator[EmbeddedServer]:
     """A running embedded server whose own database is migrated and serves as the template."""
-    embedded = EmbeddedServer(tmp_path_factory.mktemp("server"))
+    with server_home() as directory:
+        yield from _serve(EmbeddedServer(directory))
+
+
+def _serve(embedded: EmbeddedServer) -> Iterator[EmbeddedServer]:
     try:
         migrate(embedded.start())
+        # Tests kill processes, never the machine: nothing is lost without waiting for the disk.
+        administration = _with_database(embedded.url, "postgres")
+        _execute(administration, sql.SQL("ALTER SYSTEM SET fsync = off"))
+        _execute(administration, sql.SQL("SELECT pg_reload_conf()"))
         yield embedded
     finally:
         embedded.stop()
@@ -67,6 +93,6 @@ def _with_database(url: str, name: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 
 
-def _execute(url: str, statement: sql.Composed) -> None:
+def _execute(url: str, statement: sql.Composable) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(statement)

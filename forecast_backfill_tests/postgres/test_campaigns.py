@@ -80,7 +80,7 @@ def test_a_quarantine_keeps_every_fault_and_shows_a_nul_visibly(database: str) -
         (found,) = list_quarantines(session, campaign_id="c-1")
     assert (found.partition, found.fault_total) == (PARTITION, 2)
     assert found.fault_counts == {FaultCode.NUL_BYTE: 2}
-    assert (found.faults[0].line, found.faults[0].value) == (3, "1␀")
+    assert (found.faults[0].line, found.faults[0].value) == (3, "1\\x00")
 
 
 def test_writing_the_partition_closes_its_quarantine(database: str) -> None:
