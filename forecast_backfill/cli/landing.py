@@ -53,25 +53,50 @@ def command(
     Its dates are moved by whole weeks so that the last is --as-of. Files that already hold what
     they should are left alone, so landing again repairs what was damaged and nothing else.
     """
-    from forecast_backfill.landing.complete_journey import LandingOrder, land_journey
-
     settings = load_settings()
-    order = LandingOrder(
-        directory=settings.landing_directory,
-        zone=settings.zone,
-        regions=settings.regions,
-        landed=_split(regions) if regions is not None else settings.regions,
-        as_of=as_of.date() if as_of is not None else _latest(settings),
+    order = order_of(
+        settings,
         days=days,
+        as_of=None if as_of is None else as_of.date(),
+        landed=None if regions is None else _split(regions),
         scale=scale,
     )
     started = time.monotonic()
-    with _progress() as progress:
-        summary = land_journey(order, progress)
+    summary = land_with_progress(order)
     damaged = _damage(order, summary, damage)
     seconds = time.monotonic() - started
     show = _show_json if as_json else _show_text
     show(order, summary, damaged, seconds)
+
+
+def order_of(
+    settings: Settings,
+    *,
+    days: int,
+    as_of: Date | None = None,
+    landed: tuple[str, ...] | None = None,
+    scale: int = 1,
+) -> LandingOrder:
+    """What to land by these settings; all regions up to the latest complete date unless given."""
+    from forecast_backfill.landing.complete_journey import LandingOrder
+
+    return LandingOrder(
+        directory=settings.landing_directory,
+        zone=settings.zone,
+        regions=settings.regions,
+        landed=settings.regions if landed is None else landed,
+        as_of=_latest(settings) if as_of is None else as_of,
+        days=days,
+        scale=scale,
+    )
+
+
+def land_with_progress(order: LandingOrder) -> LandingSummary:
+    """Land it, with a progress bar on standard error."""
+    from forecast_backfill.landing.complete_journey import land_journey
+
+    with _progress() as progress:
+        return land_journey(order, progress)
 
 
 def _latest(settings: Settings) -> Date:

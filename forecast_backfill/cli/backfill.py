@@ -1,0 +1,53 @@
+"""`forecast-backfill backfill`: launches a partition-range backfill through Dagster."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from forecast_backfill.app.campaign import plan_launch
+from forecast_backfill.cli.launching import open_launchpad, run_launch
+from forecast_backfill.settings import Settings, load_settings
+from forecast_backfill.wiring import SystemClock, calendar_of
+
+DATE = click.DateTime(["%Y-%m-%d"])
+
+
+@click.command("backfill")
+@click.option("--from", "start", type=DATE, required=True, help="The first date.")
+@click.option(
+    "--to",
+    "end",
+    type=DATE,
+    required=True,
+    help="The date after the last one: the range is half-open, and --to itself is not rebuilt.",
+)
+@click.option("--regions", default="all", show_default=True, help="Names by commas, or all.")
+@click.option("--reprocess", is_flag=True, help="Write also what the ledger has as done.")
+@click.option("--watch", is_flag=True, help="Follow it to its end, then judge it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    start: datetime, end: datetime, regions: str, reprocess: bool, watch: bool, as_json: bool
+) -> int:
+    """Rebuild daily_demand from the landed files for a range of dates and regions.
+
+    What is done with the same source, code and dimensions is skipped. With --watch the exit code
+    is 1 if any partition is not done.
+    """
+    settings = load_settings()
+    plan = plan_launch(
+        start=start.date(),
+        end=end.date(),
+        regions=_chosen(regions, settings),
+        known=settings.regions,
+        calendar=calendar_of(settings, SystemClock()),
+    )
+    with open_launchpad(settings) as pad:
+        return run_launch(pad, plan, reprocess=reprocess, watch=watch, as_json=as_json)
+
+
+def _chosen(text: str, settings: Settings) -> tuple[str, ...]:
+    if text.strip() == "all":
+        return settings.regions
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -1,0 +1,53 @@
+"""How far a campaign is, as one line and as the fields of `--json`."""
+
+from __future__ import annotations
+
+from forecast_backfill.warehouse.campaigns import CampaignProgress
+
+
+def describe(progress: CampaignProgress) -> str:
+    """One line: counts, rate and time left."""
+    failed = progress.failed + progress.mismatched + progress.refused
+    return (
+        f"{current(progress)}/{progress.requested} done · {progress.quarantined} quarantined · "
+        f"{failed} failed · {progress.left} left · {progress.rate:.0f}/min · "
+        f"ETA {clock(progress.eta_seconds)}"
+    )
+
+
+def current(progress: CampaignProgress) -> int:
+    """Partitions whose output is current: written now, or found to be so."""
+    return progress.done + progress.unchanged
+
+
+def is_done(progress: CampaignProgress) -> bool:
+    """Whether every partition that was asked for is current."""
+    return progress.requested > 0 and current(progress) >= progress.requested
+
+
+def clock(seconds: float | None) -> str:
+    """Seconds as m:ss, or h:mm:ss from an hour on; an unknown time is a dash."""
+    if seconds is None:
+        return "–"
+    hours, rest = divmod(round(seconds), 3600)
+    minutes, last = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{last:02d}" if hours else f"{minutes}:{last:02d}"
+
+
+def as_fields(progress: CampaignProgress) -> dict[str, object]:
+    """The progress for `--json`."""
+    return {
+        "campaign_id": progress.campaign_id,
+        "requested": progress.requested,
+        "done": current(progress),
+        "written": progress.done,
+        "unchanged": progress.unchanged,
+        "quarantined": progress.quarantined,
+        "mismatched": progress.mismatched,
+        "refused": progress.refused,
+        "failed": progress.failed,
+        "running": progress.running,
+        "left": progress.left,
+        "rate_per_minute": round(progress.rate, 1),
+        "eta_seconds": None if progress.eta_seconds is None else round(progress.eta_seconds),
+    }
