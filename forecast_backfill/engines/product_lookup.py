@@ -48,7 +48,9 @@ _kept: list[ProductIndex] = []
 
 def lookup_products(table: pa.Table, products: list[str]) -> FoundProducts:
     """Find the products; the first of a product that stands twice in the dimension counts."""
-    index = _kept[0] if _kept and _kept[0].table is table else _remember(table)
+    # Taken out once: another thread may replace it meanwhile.
+    kept = next(iter(_kept), None)
+    index = kept if kept is not None and kept.table is table else _remember(table)
     places = index.places
     place = np.fromiter((places.get(each, -1) for each in products), np.int64, len(products))
     return FoundProducts(index=index, place=place)
