@@ -89,10 +89,15 @@ def land_journey(order: LandingOrder, progress: Progress) -> LandingSummary:
     Raises UsageRefused where the data holds fewer days, and SettingRefused where the data's
     package is not installed or the folder's frozen mapping names an unknown region.
     """
-    layout = Layout(directory=order.directory)
     progress("data", 0, 1)
     journey = load_journey(order.zone)
     progress("data", 1, 1)
+    return land_loaded(journey, order, progress)
+
+
+def land_loaded(journey: Journey, order: LandingOrder, progress: Progress) -> LandingSummary:
+    """As `land_journey`, with the data at hand; `journey` is of the order's time zone."""
+    layout = Layout(directory=order.directory)
     window = choose_window(
         first_day=journey.first_day,
         last_day=journey.last_day,

@@ -9,6 +9,7 @@ import zlib
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
+from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.source import SCHEMA_VERSION, ControlTotals
 
@@ -55,7 +56,21 @@ def manifest_bytes(fields: dict[str, object]) -> bytes:
 
 
 def place(path: Path, content: bytes) -> bool:
-    """Put `content` at `path` in one step; False where exactly these bytes were there already."""
+    """Put `content` at `path` in one step; False where exactly these bytes were there already.
+
+    Raises SettingRefused where the folder cannot be written.
+    """
+    try:
+        return _place(path, content)
+    except OSError as error:
+        raise SettingRefused(
+            f"{path} cannot be written",
+            why=error.strerror or str(error),
+            next_command="export FORECAST_BACKFILL_LANDING=… with a folder that can be written",
+        ) from error
+
+
+def _place(path: Path, content: bytes) -> bool:
     try:
         if path.read_bytes() == content:
             return False

@@ -41,14 +41,15 @@ def read_weeks(path: Path, weeks: range) -> Iterator[tuple[int, pa.Table]]:
     """
     parts: dict[int, list[pa.Table]] = {week: [] for week in weeks}
     for batch in pq.ParquetFile(path).iter_batches(BATCH_ROWS):
-        facts = pa.Table.from_batches([batch])
-        latest = pc.max(facts["week"]).as_py()
-        for week in sorted(parts):
-            parts[week].append(_flags(facts.filter(pc.equal(facts["week"], week))))
+        numbers = batch["week"].to_numpy()
+        earliest, latest = int(numbers.min()), int(numbers.max())
+        for week in [week for week in sorted(parts) if earliest <= week <= latest]:
+            part = pa.Table.from_batches([batch]).filter(pa.array(numbers == week))
+            parts[week].append(_flags(part))
         for week in [week for week in sorted(parts) if week < latest]:
-            yield week, _unique(pa.concat_tables(parts.pop(week)))
+            yield week, _unique(parts.pop(week))
     for week in sorted(parts):
-        yield week, _unique(pa.concat_tables(parts.pop(week)))
+        yield week, _unique(parts.pop(week))
 
 
 def _flags(facts: pa.Table) -> pa.Table:
@@ -62,13 +63,14 @@ def _flags(facts: pa.Table) -> pa.Table:
     )
 
 
-def _unique(facts: pa.Table) -> pa.Table:
+def _unique(parts: list[pa.Table]) -> pa.Table:
     """One row a (store, product), a flag set where any of its rows sets it, sorted by key."""
+    if not parts:
+        return PROMOTION_SCHEMA.empty_table()
+    facts = pa.concat_tables(parts)
     columns = {name: facts[name].to_numpy() for name in facts.column_names}
     order = np.lexsort((columns["product_id"], columns["store_id"]))
     sorted_ = {name: values[order] for name, values in columns.items()}
-    if not len(order):
-        return pa.table(sorted_)
     stores, products = sorted_["store_id"], sorted_["product_id"]
     is_new = np.append(True, (stores[1:] != stores[:-1]) | (products[1:] != products[:-1]))
     starts = np.flatnonzero(is_new)
@@ -86,7 +88,7 @@ def promotion_files(
     facts: pa.Table, stores: Mapping[int, str], regions: Sequence[str], scale: int
 ) -> Iterator[tuple[str, bytes]]:
     """The week's file of every region, with the facts of every copy of its stores."""
-    numbers = facts["store_id"].to_numpy()
+    numbers = facts["store_id"].to_numpy() if len(facts) else np.array([], dtype="int64")
     present = np.unique(numbers)
     for region in regions:
         own = [store for store in present.tolist() if stores.get(store) == region]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date as Date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from forecast_backfill.landing.complete_journey import LandingOrder, land_journey
+from forecast_backfill.landing.complete_journey import LandingOrder, LandingSummary, land_loaded
 from forecast_backfill.landing.journey_data import Journey, load_journey
 
 NEW_YORK = ZoneInfo("America/New_York")
 REGIONS = tuple(f"R{number:02d}" for number in range(1, 41))
+
+
+LandDays = Callable[[LandingOrder], LandingSummary]
 
 
 def order_of(directory: Path, **changes: object) -> LandingOrder:
@@ -38,8 +42,14 @@ def journey() -> Journey:
 
 
 @pytest.fixture(scope="session")
-def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def land_days(journey: Journey) -> LandDays:
+    """Lands an order from the data that is at hand."""
+    return lambda order: land_loaded(journey, order, silent)
+
+
+@pytest.fixture(scope="session")
+def landed(land_days: LandDays, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four landed days, to be read only."""
     directory = tmp_path_factory.mktemp("landed")
-    land_journey(order_of(directory), silent)
+    land_days(order_of(directory))
     return directory

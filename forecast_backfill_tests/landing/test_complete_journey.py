@@ -16,9 +16,8 @@ import pytest
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.source import LINE_COLUMNS, parse_manifest
-from forecast_backfill.landing.complete_journey import land_journey
 from forecast_backfill.landing.layout import Layout
-from forecast_backfill_tests.landing.conftest import REGIONS, order_of, silent
+from forecast_backfill_tests.landing.conftest import REGIONS, LandDays, order_of
 
 FOUR_DAYS = DateRange(start=Date(2026, 11, 25), end=Date(2026, 11, 29))
 
@@ -33,8 +32,8 @@ def _rows(directory: Path, partition: Partition) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(gzip.decompress(content).decode())))
 
 
-def test_landing_twice_gives_the_same_bytes(landed: Path, tmp_path: Path):
-    land_journey(order_of(tmp_path), silent)
+def test_landing_twice_gives_the_same_bytes(land_days: LandDays, landed: Path, tmp_path: Path):
+    land_days(order_of(tmp_path))
     assert _bytes_of(tmp_path) == _bytes_of(landed)
 
 
@@ -84,9 +83,9 @@ def test_the_lines_of_the_last_day_are_those_of_the_data(landed: Path, journey):
     assert cents == int(day["coupon_cents"].sum())
 
 
-def test_the_closed_day_lands_as_deliveries_of_zero_lines(tmp_path: Path):
+def test_the_closed_day_lands_as_deliveries_of_zero_lines(land_days: LandDays, tmp_path: Path):
     # Monday 25 December 2017, when every store was closed, becomes Monday 30 November 2026.
-    summary = land_journey(order_of(tmp_path, as_of=Date(2026, 11, 30), days=1), silent)
+    summary = land_days(order_of(tmp_path, as_of=Date(2026, 11, 30), days=1))
     assert (summary.files, summary.lines) == (40, 0)
     partition = Partition(date=Date(2026, 11, 30), region="R01")
     manifest = parse_manifest(Layout(directory=tmp_path).manifest(partition).read_bytes())
@@ -95,22 +94,26 @@ def test_the_closed_day_lands_as_deliveries_of_zero_lines(tmp_path: Path):
     assert gzip.decompress(content).decode() == ",".join(LINE_COLUMNS) + "\n"
 
 
-def test_landing_again_touches_nothing(tmp_path: Path):
+def test_landing_again_touches_nothing(land_days: LandDays, tmp_path: Path):
     order = order_of(tmp_path, days=1, landed=("R01", "R02"))
-    land_journey(order, silent)
+    land_days(order)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert land_journey(order, silent).written == 0
+    assert land_days(order).written == 0
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_landing_part_of_the_regions_deals_stores_to_all_of_them(landed: Path, tmp_path: Path):
-    land_journey(order_of(tmp_path, days=1, landed=("R07",)), silent)
+def test_landing_part_of_the_regions_deals_stores_to_all_of_them(
+    land_days: LandDays, landed: Path, tmp_path: Path
+):
+    land_days(order_of(tmp_path, days=1, landed=("R07",)))
     assert _bytes_of(tmp_path).items() <= _bytes_of(landed).items()
     assert len(list(tmp_path.glob("date=*/region=*"))) == 1
 
 
-def test_a_scale_of_two_lands_every_line_for_a_copy_of_its_store_too(landed: Path, tmp_path: Path):
-    land_journey(order_of(tmp_path, days=1, landed=("R07",), scale=2), silent)
+def test_a_scale_of_two_lands_every_line_for_a_copy_of_its_store_too(
+    land_days: LandDays, landed: Path, tmp_path: Path
+):
+    land_days(order_of(tmp_path, days=1, landed=("R07",), scale=2))
     partition = Partition(date=Date(2026, 11, 28), region="R07")
     real, scaled = _rows(landed, partition), _rows(tmp_path, partition)
     assert scaled[: len(real)] == real

@@ -11,12 +11,11 @@ import pytest
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.engines.pandas_engine import PandasEngine
-from forecast_backfill.landing.complete_journey import land_journey
 from forecast_backfill.landing.damage import Damaged, damage
 from forecast_backfill.landing.damage_ways import WAYS
 from forecast_backfill.landing.reader import FileLanding
 from forecast_backfill.ports import Rejected
-from forecast_backfill_tests.landing.conftest import REGIONS, order_of, silent
+from forecast_backfill_tests.landing.conftest import REGIONS, LandDays, order_of
 from forecast_backfill_tests.landing.hand_made import land, land_dimensions
 
 ONE_DAY = DateRange(start=Date(2026, 11, 28), end=Date(2026, 11, 29))
@@ -24,10 +23,12 @@ WAY_NAMES = [way.name for way in WAYS]
 
 
 @pytest.fixture(scope="module")
-def spoiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[Damaged, ...]]:
+def spoiled(
+    land_days: LandDays, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, tuple[Damaged, ...]]:
     """A landed day with every way of damage once."""
     directory = tmp_path_factory.mktemp("spoiled")
-    land_journey(order_of(directory, days=1), silent)
+    land_days(order_of(directory, days=1))
     return directory, damage(directory, dates=ONE_DAY, regions=REGIONS, count=len(WAYS))
 
 
@@ -77,9 +78,11 @@ def test_more_damage_than_there_are_deliveries_is_refused_and_nothing_is_spoiled
     assert [(folder / "sales.csv.gz").read_bytes() for folder in folders] == before
 
 
-def test_landing_again_repairs_the_damage_and_touches_nothing_else(tmp_path: Path):
+def test_landing_again_repairs_the_damage_and_touches_nothing_else(
+    land_days: LandDays, tmp_path: Path
+):
     order = order_of(tmp_path, days=1)
-    land_journey(order, silent)
+    land_days(order)
     whole = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     damaged = damage(tmp_path, dates=ONE_DAY, regions=REGIONS, count=3)
     good = {
@@ -88,6 +91,6 @@ def test_landing_again_repairs_the_damage_and_touches_nothing_else(tmp_path: Pat
         if not any(f"region={each.partition.region}/" in str(path) for each in damaged)
     }
     # File and manifest of the first two, the manifest alone of the third.
-    assert land_journey(order, silent).written == 5
+    assert land_days(order).written == 5
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == whole
     assert {path: path.stat().st_mtime_ns for path in good} == good

@@ -38,10 +38,11 @@ def test_local_midnight_moves_by_an_hour_with_summer_time():
 
 
 def test_seventeen_percent_of_the_lines_would_carry_another_date_in_utc(journey: Journey):
-    local = journey.lines["local"]
+    sample = journey.lines.iloc[::20]
+    local = sample["local"]
     instants = local.dt.tz_localize(NEW_YORK, ambiguous=True, nonexistent="raise")
     utc_days = instants.dt.tz_convert("UTC").dt.tz_localize(None).dt.normalize()
-    assert round((utc_days != journey.lines["day"]).mean(), 2) == 0.17
+    assert round((utc_days != sample["day"]).mean(), 2) == 0.17
 
 
 def _iso(*local: str) -> list[str]:
