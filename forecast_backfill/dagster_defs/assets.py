@@ -23,7 +23,7 @@ from dagster import (
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.dagster_defs.batch import batch_of, workload_of
-from forecast_backfill.dagster_defs.campaign_registration import register_campaign
+from forecast_backfill.dagster_defs.campaign_registration import register_backfill
 from forecast_backfill.dagster_defs.events import (
     DAILY_DEMAND,
     POS_SALES,
@@ -82,14 +82,14 @@ def build_daily_demand(
     )
     def daily_demand(context: AssetExecutionContext) -> Iterator[Output[None]]:
         tags = context.run.tags
-        campaign = tags.get(BACKFILL_ID_TAG)
         with _expected_errors():
             batch = batch_of(tags, context.partition_keys, partitions)
             with open_wiring(settings, workload=workload_of(tags), run_id=context.run_id) as wiring:
-                register_campaign(context.instance, campaign, wiring)
                 request = wiring.request(
-                    campaign_id=campaign, reprocess=tags.get(REPROCESS_TAG) == "true"
+                    campaign_id=tags.get(BACKFILL_ID_TAG),
+                    reprocess=tags.get(REPROCESS_TAG) == "true",
                 )
+                register_backfill(context, request, wiring)
                 teller = Teller(context, wiring.ports.ledger)
                 raise_unless_done(run_batch(batch, request, wiring.ports, teller.tell))
         # Dagster waits for these outputs; what the checks found was logged for each partition.

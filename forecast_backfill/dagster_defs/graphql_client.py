@@ -55,6 +55,19 @@ class DagsterClient:
             error=None if not error else str(error["message"]),
         )
 
+    def partition_counts(self, backfill_id: str) -> dict[str, int]:
+        """How many partitions Dagster counts as targeted, in progress, materialized and failed."""
+        variables = {"backfillId": backfill_id}
+        found = self._ask("backfill_counts", variables, "partitionBackfillOrError")
+        backfill = self._expect(found, "PartitionBackfill")
+        (counts,) = backfill["assetBackfillData"]["assetBackfillStatuses"]
+        return {
+            "targeted": int(counts["numPartitionsTargeted"]),
+            "in_progress": int(counts["numPartitionsInProgress"]),
+            "materialized": int(counts["numPartitionsMaterialized"]),
+            "failed": int(counts["numPartitionsFailed"]),
+        }
+
     def cancel(self, backfill_id: str) -> None:
         """Ask Dagster to cancel the backfill and its runs."""
         variables = {"backfillId": backfill_id}

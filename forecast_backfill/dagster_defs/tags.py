@@ -4,6 +4,7 @@ from __future__ import annotations
 
 WORKLOAD_TAG = "forecast_backfill/workload"
 REPROCESS_TAG = "forecast_backfill/reprocess"
+LAUNCHED_BY_TAG = "forecast_backfill/launched_by"
 BACKFILL_ID_TAG = "dagster/backfill"
 PRIORITY_TAG = "dagster/priority"
 RANGE_START_TAG = "dagster/asset_partition_range_start"

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
+import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from forecast_backfill.dagster_defs.server import DagsterServer
+from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill_tests.dagster.small_chain import environment, land_chain
 
+START_SECONDS = 120.0
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -55,14 +63,48 @@ def site() -> Iterator[Site]:
         patch.setenv("PYTHONPATH", str(CHECKOUT))
         patch.delenv("FORECAST_BACKFILL_DATABASE_URL", raising=False)
         yield found
-        stop_database(found)
+        EmbeddedServer(found.home).stop()
     shutil.rmtree(root)
 
 
 @pytest.fixture(scope="module")
-def dagster_dev(site: Site) -> Iterator[DagsterServer]:
-    """`dagster dev` over the site: webserver, daemon, code server; stopped at the end."""
-    server = DagsterServer(home=site.home, dagster_home=site.dagster_home, url=site.url)
-    server.start()
-    yield server
-    server.stop()
+def dagster_dev(site: Site) -> Iterator[str]:
+    """`dagster dev` over the site: webserver, daemon, code server; its address."""
+    host, _, port = site.url.removeprefix("http://").partition(":")
+    command = [sys.executable, "-m", "dagster", "dev", "-w", "workspace.yaml"]
+    with (site.dagster_home / "dagster.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "-h", host, "-p", port],
+            cwd=site.dagster_home,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            _wait_for(site.url, process)
+            yield site.url
+        finally:
+            _stop(process)
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{url}/server_info", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.3)
+    raise AssertionError(f"dagster dev did not come up; exit code {process.poll()}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=20)
+            break
+    # What its children still hold open ends with the process group.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

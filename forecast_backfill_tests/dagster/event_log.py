@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dagster import (
     AssetKey,
-    AssetRecordsFilter,
     DagsterEventType,
     DagsterInstance,
     EventRecordsFilter,

@@ -55,7 +55,9 @@ QUARANTINED = Quarantined(partition=DAY, report=FAULTS, has_stale_output=False)
 
 def checks(events: list[object]) -> dict[str, bool]:
     """Name → passed of the check evaluations among the events."""
-    return {each.check_name: each.passed for each in events if isinstance(each, AssetCheckEvaluation)}
+    return {
+        each.check_name: each.passed for each in events if isinstance(each, AssetCheckEvaluation)
+    }
 
 
 def test_a_written_partition_is_materialized_and_passes_both_checks() -> None:
