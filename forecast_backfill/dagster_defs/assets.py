@@ -84,7 +84,9 @@ def build_daily_demand(
         tags = context.run.tags
         with _expected_errors():
             batch = batch_of(tags, context.partition_keys, partitions)
-            with open_wiring(settings, workload=workload_of(tags), run_id=context.run_id) as wiring:
+            with open_wiring(
+                settings, workload=workload_of(tags), run_id=context.run.run_id
+            ) as wiring:
                 request = wiring.request(
                     campaign_id=tags.get(BACKFILL_ID_TAG),
                     reprocess=tags.get(REPROCESS_TAG) == "true",

@@ -50,7 +50,7 @@ def free_port() -> int:
 def site() -> Iterator[Site]:
     """The small chain, landed; this process's environment points at it while the module runs."""
     # A short path of its own: a socket's path may have 107 characters at most.
-    root = Path(tempfile.mkdtemp(prefix="fb-"))
+    root = Path(tempfile.mkdtemp(prefix="fb-dagster-"))
     for name in ("dagster.yaml", "workspace.yaml"):
         shutil.copy(CHECKOUT / name, root)
     url = f"http://127.0.0.1:{free_port()}"

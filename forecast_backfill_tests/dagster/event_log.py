@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
     AssetKey,
     DagsterEventType,
     DagsterInstance,
-    EventRecordsFilter,
     RunsFilter,
 )
 
@@ -19,17 +20,16 @@ def materialized(instance: DagsterInstance) -> list[str]:
     return sorted(str(record.partition_key) for record in records)
 
 
-def evaluations(instance: DagsterInstance, check: str) -> dict[str, object]:
-    """Partition key → the last evaluation of the check."""
-    records = instance.get_event_records(
-        EventRecordsFilter(DagsterEventType.ASSET_CHECK_EVALUATION), ascending=True
+def evaluations(instance: DagsterInstance, check: str) -> dict[str, AssetCheckEvaluation]:
+    """Partition key → the last evaluation of the check, as the Checks tab reads it."""
+    records = instance.event_log_storage.get_asset_check_execution_history(
+        AssetCheckKey(DAILY_DEMAND, check), limit=1000
     )
-    found = {}
-    for record in records:
-        event = record.event_log_entry.dagster_event
-        assert event is not None
-        evaluation = event.asset_check_evaluation_data
-        if evaluation.check_name == check:
+    found: dict[str, AssetCheckEvaluation] = {}
+    for record in reversed(records):
+        event = None if record.event is None else record.event.dagster_event
+        if event is not None and event.event_type is DagsterEventType.ASSET_CHECK_EVALUATION:
+            evaluation = event.asset_check_evaluation_data
             found[str(evaluation.partition)] = evaluation
     return found
 
