@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import stamina
 
 from forecast_backfill.core.calendar import Calendar, build_calendar
 from forecast_backfill.core.errors import DatabaseInterrupted, SettingRefused
-from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.landing.reader import FileLanding
@@ -24,6 +24,8 @@ from forecast_backfill.warehouse.leases import PostgresSlots
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.migrate import migrate
 from forecast_backfill.warehouse.partitions import PostgresWarehouse
+
+T = TypeVar("T")
 
 RETRY_ATTEMPTS = 5
 RETRY_SECONDS = 60.0
@@ -45,7 +47,7 @@ class SystemClock:
         time.sleep(seconds)
 
 
-def retry_interrupted(attempt: Callable[[], Outcome]) -> Outcome:
+def retry_interrupted(attempt: Callable[[], T]) -> T:
     """Run the attempt, and again with backoff and jitter where the database was interrupted."""
     for again in stamina.retry_context(
         on=DatabaseInterrupted, attempts=RETRY_ATTEMPTS, timeout=RETRY_SECONDS, wait_initial=0.2

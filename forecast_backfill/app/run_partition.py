@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 
-from forecast_backfill.core.capacity import cap_for
+from forecast_backfill.app.admission import admitted
 from forecast_backfill.core.errors import EpochRaised, ForecastBackfillError
 from forecast_backfill.core.outcome import (
     Failed,
@@ -19,7 +18,7 @@ from forecast_backfill.core.outcome import (
 from forecast_backfill.core.parity import Mismatch, Parity, compare
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.seam import SeamRefusal, judge
-from forecast_backfill.core.states import OutputState, PartitionStatus, Workload
+from forecast_backfill.core.states import OutputState, PartitionStatus
 from forecast_backfill.core.version import Version, authority_of
 from forecast_backfill.ports import (
     Completion,
@@ -32,8 +31,6 @@ from forecast_backfill.ports import (
     RunRequest,
     Step,
 )
-
-ADMISSION_POLL_SECONDS = 0.5
 
 
 class _MismatchFound(Exception):
@@ -91,7 +88,7 @@ def run_partition(partition: Partition, request: RunRequest, ports: Ports) -> Ou
 
 
 def _attempt(partition: Partition, request: RunRequest, ports: Ports) -> Outcome:
-    with _admitted(partition, request, ports):
+    with admitted(request, ports, partition=partition):
         started = ports.clock.monotonic()
         ports.checkpoint(Step.ADMITTED, partition)
         source = ports.landing.read(partition)
@@ -218,33 +215,3 @@ def _replace(
         replaced_rows=replaced_rows,
         seconds=seconds,
     )
-
-
-@contextmanager
-def _admitted(partition: Partition, request: RunRequest, ports: Ports) -> Generator[None]:
-    """Wait until the workload may run and a slot is free; hold the slot for the block."""
-    while True:
-        state = ports.control.read(request.workload)
-        if state.epoch != request.epoch:
-            raise EpochRaised(
-                f"{request.workload} was killed",
-                why=f"this run began in epoch {request.epoch}, now it is {state.epoch}",
-                next_command="forecast-backfill backfill … (launch the campaign again)",
-                partition=partition,
-            )
-        lease = (
-            None if state.is_paused else ports.slots.try_acquire(_limit(request, state.cap, ports))
-        )
-        if lease is not None:
-            with lease:
-                yield
-            return
-        ports.clock.sleep(ADMISSION_POLL_SECONDS)
-
-
-def _limit(request: RunRequest, asked: int | None, ports: Ports) -> int:
-    match request.workload:
-        case Workload.NIGHTLY:
-            return ports.slot_count
-        case Workload.BACKFILL:
-            return cap_for(slots=ports.slot_count, nightly_peak=ports.nightly_peak, asked=asked)

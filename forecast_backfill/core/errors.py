@@ -39,6 +39,10 @@ class LandingIncomplete(ForecastBackfillError):
     """Landed data that every partition needs (a dimension) is absent or unreadable."""
 
 
+class DimensionRefused(ForecastBackfillError):
+    """A landed dimension contradicts itself, or was not stored as it was read; it is not used."""
+
+
 class DatabaseInterrupted(ForecastBackfillError):
     """A connection or transaction was lost; the whole partition may be tried again."""
 
@@ -57,3 +61,7 @@ class TransitionRefused(ForecastBackfillError):
 
 class DagsterUnreachable(ForecastBackfillError):
     """The Dagster webserver did not answer, or answered with an error."""
+
+
+class NotificationFailed(ForecastBackfillError):
+    """A notice was not taken by a target of its audience; it is tried again later."""
