@@ -21,6 +21,7 @@ from forecast_backfill.landing.journey_lines import (
     totals_of,
     window_lines,
 )
+from forecast_backfill.landing.journey_prices import price_file, price_versions, regular_prices
 from forecast_backfill.landing.journey_products import assign_demand_groups, product_file
 from forecast_backfill.landing.journey_promotions import (
     promotion_files,
@@ -29,12 +30,15 @@ from forecast_backfill.landing.journey_promotions import (
     week_number,
 )
 from forecast_backfill.landing.journey_regions import (
+    DealtStores,
     assign_regions,
     mapping_file,
-    read_mapping,
+    moves_of,
+    read_history,
     with_copies,
 )
 from forecast_backfill.landing.layout import Layout
+from forecast_backfill.landing.store_history import appended, current_regions
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being landed, how many of it are done, and how many there are."""
@@ -106,18 +110,23 @@ def land_loaded(journey: Journey, order: LandingOrder, progress: Progress) -> La
     )
     stores, written = _land_stores(journey, layout, order)
     written += _land_products(journey, layout)
+    written += _land_prices(journey, layout, window)
     written += _land_promotions(journey, layout, window, stores, order, progress)
     return _land_partitions(journey, layout, window, stores, order, progress, written)
 
 
-def _land_stores(
-    journey: Journey, layout: Layout, order: LandingOrder
-) -> tuple[dict[int, str], int]:
-    landed = read_mapping(layout.store_region, order.regions)
+def _land_stores(journey: Journey, layout: Layout, order: LandingOrder) -> tuple[DealtStores, int]:
+    history = read_history(layout.store_region, order.regions)
+    landed = current_regions(history)
     frozen = {int(name): region for name, region in landed.items() if name.isdecimal()}
     stores = assign_regions(journey.lines, journey.demand, order.regions, frozen)
-    content = mapping_file(with_copies(stores, landed, order.scale))
-    return stores, int(place(layout.store_region, content))
+    mapping = with_copies(stores, landed, order.scale)
+    if history:
+        content = appended(layout.store_region.read_bytes(), mapping)
+    else:
+        content = mapping_file(mapping)
+    dealt = DealtStores(current=stores, moves=moves_of(history))
+    return dealt, int(place(layout.store_region, content))
 
 
 def _land_products(journey: Journey, layout: Layout) -> int:
@@ -128,11 +137,16 @@ def _land_products(journey: Journey, layout: Layout) -> int:
     return int(place(layout.product, pack(content)))
 
 
+def _land_prices(journey: Journey, layout: Layout, window: Window) -> int:
+    versions = price_versions(regular_prices(journey.demand, journey.products))
+    return int(place(layout.shelf_price, pack(price_file(versions, window))))
+
+
 def _land_promotions(
     journey: Journey,
     layout: Layout,
     window: Window,
-    stores: dict[int, str],
+    stores: DealtStores,
     order: LandingOrder,
     progress: Progress,
 ) -> int:
@@ -143,7 +157,8 @@ def _land_promotions(
     progress("promotions", 0, len(weeks))
     for done, (week, facts) in enumerate(read_weeks(journey.promotions, weeks), start=1):
         monday = week_monday(week) + window.shift
-        for region, content in promotion_files(facts, stores, order.landed, order.scale):
+        dealt = stores.on(monday)
+        for region, content in promotion_files(facts, monday, dealt, order.landed, order.scale):
             path = layout.promotion(Partition(date=monday, region=region))
             written += place(path, content)
         progress("promotions", done, len(weeks))
@@ -154,7 +169,7 @@ def _land_partitions(
     journey: Journey,
     layout: Layout,
     window: Window,
-    stores: dict[int, str],
+    stores: DealtStores,
     order: LandingOrder,
     progress: Progress,
     written: int,

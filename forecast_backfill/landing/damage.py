@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import zlib
@@ -17,6 +16,7 @@ from forecast_backfill.core.source import FaultCode
 from forecast_backfill.landing.damage_ways import WAYS, Delivery, Spoiled
 from forecast_backfill.landing.delivery import manifest_bytes, place, sha256_of
 from forecast_backfill.landing.layout import Layout
+from forecast_backfill.landing.store_history import parse_stores
 
 SPOILED_NAME = "sales.csv.gz"
 
@@ -56,7 +56,7 @@ def damage(
 
 
 def _choose(
-    layout: Layout, dates: DateRange, regions: Sequence[str], store_regions: dict[str, str]
+    layout: Layout, dates: DateRange, regions: Sequence[str], store_regions: dict[str, set[str]]
 ) -> Iterator[Delivery]:
     """The good deliveries, in an order that looks like chance and is always the same."""
     partitions = sorted(
@@ -69,7 +69,7 @@ def _choose(
 
 
 def _read_good(
-    layout: Layout, partition: Partition, store_regions: dict[str, str]
+    layout: Layout, partition: Partition, store_regions: dict[str, set[str]]
 ) -> Delivery | None:
     try:
         content = (layout.partition(partition) / SPOILED_NAME).read_bytes()
@@ -82,13 +82,16 @@ def _read_good(
         rows = tuple(zlib.decompress(content, wbits=31).decode().splitlines())
     except (zlib.error, UnicodeDecodeError):
         return None
-    others = (store for store, region in store_regions.items() if region != partition.region)
+    others = (name for name, regions in store_regions.items() if partition.region not in regions)
     return Delivery(partition=partition, rows=rows, foreign_store=next(others, "foreign"))
 
 
-def _store_regions(layout: Layout) -> dict[str, str]:
-    with layout.store_region.open(newline="", encoding="utf-8") as source:
-        return {row["store_id"]: row["region"] for row in csv.DictReader(source)}
+def _store_regions(layout: Layout) -> dict[str, set[str]]:
+    """The regions in which each store ever was."""
+    regions: dict[str, set[str]] = {}
+    for row in parse_stores(layout.store_region.read_bytes()):
+        regions.setdefault(row.store_id, set()).add(row.region)
+    return regions
 
 
 def _land(layout: Layout, partition: Partition, spoiled: Spoiled) -> None:

@@ -17,7 +17,13 @@ import pyarrow.parquet as pq
 
 from forecast_backfill.core.errors import LandingIncomplete
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.landing.layout import PRODUCT_COLUMNS, STORE_REGION_COLUMNS, Layout
+from forecast_backfill.landing.layout import (
+    PRODUCT_COLUMNS,
+    STORE_REGION_COLUMNS,
+    VALIDITY_COLUMNS,
+    Layout,
+)
+from forecast_backfill.landing.store_history import parse_stores, refuse_contradictions
 
 NEXT_COMMAND = "forecast-backfill landing --days 91"
 KEPT_PROMOTION_WEEKS = 64
@@ -43,9 +49,10 @@ class PartitionDimensions:
     that leaves the product out. `promotions` (store_id, product_id, on_display, on_mailer), one
     row a key. `promotion_stores`: the stores of which the week's promotions are known; a product
     of theirs without a row was not promoted, of any other store nothing is known.
-    `region_of_store` (store_id, region): every store of every region. While the files stay as
-    they are the same table objects are handed out again. `version` covers all products, the
-    stores of the partition's own region, and its week's promotion file or the lack of it.
+    `region_of_store` (store_id, region): every store of every region, as on the partition's date.
+    While the files stay as they are the same table of products is handed out again. `version`
+    covers all products, the stores of the partition's own region on its date, and its week's
+    promotion file or the lack of it.
     """
 
     products: pa.Table
@@ -108,10 +115,13 @@ class DimensionFiles:
         """The dimensions of the partition.
 
         Raises LandingIncomplete where the product or store file is absent or unreadable, or the
-        promotion file is unreadable; an absent promotion file means that nothing is known.
+        promotion file is unreadable, and DimensionRefused where a store is in two regions on one
+        date; an absent promotion file means that nothing is known.
         """
         products = _needed(self._products, self._layout.product, partition)
-        stores = _needed(self._stores, self._layout.store_region, partition)
+        stores = _on_date(
+            _needed(self._stores, self._layout.store_region, partition).table, partition
+        )
         promotions = _read(self._promotions, self._layout.promotion(partition), partition)
         if promotions is None:
             promotions = _no_promotions()
@@ -119,7 +129,7 @@ class DimensionFiles:
             products=products.table,
             promotions=promotions.table,
             promotion_stores=promotions.stores,
-            region_of_store=stores.table,
+            region_of_store=stores,
             version=_version(products.digest, _stores_of(stores, partition), promotions.digest),
         )
 
@@ -139,7 +149,7 @@ def _needed(cache: _FileCache[_Loaded], path: Path, partition: Partition) -> _Lo
 def _read(cache: _FileCache[T], path: Path, partition: Partition) -> T | None:
     try:
         return cache.load(path)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise LandingIncomplete(
             f"the dimension file {path} cannot be read",
@@ -156,8 +166,16 @@ def _parse_products(content: bytes) -> _Loaded:
 
 
 def _parse_stores(content: bytes) -> _Loaded:
-    table = _read_texts(BytesIO(content), STORE_REGION_COLUMNS)
-    return _Loaded(table=table, digest=hashlib.sha256(content).hexdigest())
+    rows = parse_stores(content)
+    refuse_contradictions(rows, "store_region.csv")
+    starts, ends = ([getattr(row.validity, name) for row in rows] for name in ("start", "end"))
+    columns = {
+        "store_id": pa.array([row.store_id for row in rows], pa.string()),
+        "region": pa.array([row.region for row in rows], pa.string()),
+        VALIDITY_COLUMNS[0]: pa.array(starts, pa.date32()),
+        VALIDITY_COLUMNS[1]: pa.array(ends, pa.date32()),
+    }
+    return _Loaded(table=pa.table(columns), digest=hashlib.sha256(content).hexdigest())
 
 
 def _read_texts(source: object, columns: tuple[str, ...]) -> pa.Table:
@@ -182,8 +200,17 @@ def _no_promotions() -> _Promotions:
     return _Promotions(table=table, stores=table["store_id"].combine_chunks(), digest="none")
 
 
-def _stores_of(stores: _Loaded, partition: Partition) -> str:
-    own = stores.table.filter(pc.equal(stores.table["region"], partition.region))
+def _on_date(stores: pa.Table, partition: Partition) -> pa.Table:
+    """The rows that hold on the partition's date, without their dates."""
+    day = pa.scalar(partition.date)
+    start, end = (stores[name] for name in VALIDITY_COLUMNS)
+    has_begun = pc.fill_null(pc.less_equal(start, day), True)
+    is_not_over = pc.fill_null(pc.greater(end, day), True)
+    return stores.filter(pc.and_(has_begun, is_not_over)).select(list(STORE_REGION_COLUMNS))
+
+
+def _stores_of(stores: pa.Table, partition: Partition) -> str:
+    own = stores.filter(pc.equal(stores["region"], partition.region))
     names = sorted(own["store_id"].to_pylist())
     return hashlib.sha256("\n".join(names).encode()).hexdigest()
 

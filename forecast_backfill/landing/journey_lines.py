@@ -10,13 +10,13 @@ import pandas as pd
 
 from forecast_backfill.core.source import LINE_COLUMNS, ControlTotals
 from forecast_backfill.landing.journey_dates import Window, iso_local
-from forecast_backfill.landing.journey_regions import copy_name
+from forecast_backfill.landing.journey_regions import DealtStores, copy_name
 
 HEADER = ",".join(LINE_COLUMNS)
 
 
 def window_lines(
-    lines: pd.DataFrame, stores: dict[int, str], window: Window, zone: ZoneInfo
+    lines: pd.DataFrame, stores: DealtStores, window: Window, zone: ZoneInfo
 ) -> pd.DataFrame:
     """The window's lines with moved dates as they are landed, in the order of landing.
 
@@ -29,7 +29,7 @@ def window_lines(
     moved = inside.assign(
         day=inside["day"] + shift,
         local=inside["local"] + shift,
-        region=inside["store_id"].map(stores),
+        region=stores.of_lines(inside["store_id"], inside["day"] + shift),
     )
     moved = moved.sort_values(["day", "region", "local", "basket_id", "product_id"])
     return moved.assign(sold_at=iso_local(moved["local"].to_numpy(), zone))

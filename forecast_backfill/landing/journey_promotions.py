@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, time, timedelta
 from datetime import date as Date
-from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 
@@ -15,10 +15,15 @@ import pyarrow.parquet as pq
 
 from forecast_backfill.landing.dimensions import PROMOTION_SCHEMA
 from forecast_backfill.landing.journey_regions import copy_name
+from forecast_backfill.landing.layout import PROMOTION_RECORDED
 
 WEEK_ONE = Date(2016, 12, 26)
 """The Monday of the data's week 1, whose only day with data is the Sunday."""
 
+RECORDED_BEFORE = timedelta(days=15)
+"""So a forecast of 14 days knows the promotions of all its weeks."""
+
+RECORDED_TYPE = pa.timestamp("us", "UTC")
 NOT_PROMOTED = "0"
 BATCH_ROWS = 1 << 20
 
@@ -31,6 +36,11 @@ def week_number(day: Date) -> int:
 def week_monday(week: int) -> Date:
     """The Monday of the data's week."""
     return WEEK_ONE + timedelta(weeks=week - 1)
+
+
+def recorded_at(monday: Date) -> datetime:
+    """When the promotions of the week count as decided: noon, UTC; no clock is read."""
+    return datetime.combine(monday - RECORDED_BEFORE, time(12, tzinfo=UTC))
 
 
 def read_weeks(path: Path, weeks: range) -> Iterator[tuple[int, pa.Table]]:
@@ -85,15 +95,20 @@ def _unique(parts: list[pa.Table]) -> pa.Table:
 
 
 def promotion_files(
-    facts: pa.Table, stores: Mapping[int, str], regions: Sequence[str], scale: int
+    facts: pa.Table, monday: Date, stores: Mapping[int, str], regions: Sequence[str], scale: int
 ) -> Iterator[tuple[str, bytes]]:
-    """The week's file of every region, with the facts of every copy of its stores."""
+    """The week's file of every region, with the facts of every copy of its stores.
+
+    `monday` is the landed week's.
+    """
     numbers = facts["store_id"].to_numpy() if len(facts) else np.array([], dtype="int64")
     present = np.unique(numbers)
     for region in regions:
         own = [store for store in present.tolist() if stores.get(store) == region]
         parts = [_of_store(facts, numbers, store, scale) for store in own]
         table = pa.concat_tables(parts) if parts else PROMOTION_SCHEMA.empty_table()
+        recorded = pa.repeat(pa.scalar(recorded_at(monday), RECORDED_TYPE), len(table))
+        table = table.append_column(PROMOTION_RECORDED, recorded)
         sink = BytesIO()
         pq.write_table(table.combine_chunks(), sink, compression="zstd")
         yield region, sink.getvalue()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date as Date
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,8 +13,47 @@ import pandas as pd
 from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.landing.journey_data import FIRST_QUARTER_END
 from forecast_backfill.landing.layout import STORE_REGION_COLUMNS
+from forecast_backfill.landing.store_history import StoreRegion, current_regions, parse_stores
 
 TRAILING = timedelta(days=28)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DealtStores:
+    """The region of every store now, and the rows, in landed dates, of those that have moved."""
+
+    current: Mapping[int, str]
+    moves: tuple[StoreRegion, ...] = ()
+
+    def on(self, day: Date) -> dict[int, str]:
+        """The region of every store on `day`."""
+        regions = dict(self.current)
+        for row in self.moves:
+            if day in row.validity:
+                regions[int(row.store_id)] = row.region
+        return regions
+
+    def of_lines(self, stores: pd.Series, days: pd.Series) -> pd.Series:
+        """The region of each line by its own day."""
+        regions = stores.map(self.current)
+        for row in self.moves:
+            start, end = row.validity.start, row.validity.end
+            holds = stores == int(row.store_id)
+            if start is not None:
+                holds &= days >= pd.Timestamp(start)
+            if end is not None:
+                holds &= days < pd.Timestamp(end)
+            regions = regions.mask(holds, row.region)
+        return regions
+
+
+def moves_of(history: Sequence[StoreRegion]) -> tuple[StoreRegion, ...]:
+    """The rows of stores of the data that have dates."""
+    return tuple(
+        row
+        for row in history
+        if row.store_id.isdecimal() and (row.validity.start or row.validity.end)
+    )
 
 
 def assign_regions(
@@ -58,22 +98,29 @@ def _sales_by_region(daily: pd.DataFrame, mapping: Mapping[int, str]) -> dict[st
 
 
 def read_mapping(path: Path, regions: Sequence[str]) -> dict[str, str]:
-    """The frozen mapping as landed, empty where there is none yet.
+    """The frozen mapping as landed, each store where it is now; empty where there is none yet.
 
     Raises SettingRefused where it names a region that the settings do not have.
     """
+    return current_regions(read_history(path, regions))
+
+
+def read_history(path: Path, regions: Sequence[str]) -> tuple[StoreRegion, ...]:
+    """The frozen rows as landed, in their order.
+
+    Raises SettingRefused where they name a region that the settings do not have.
+    """
     if not path.exists():
-        return {}
-    with path.open(newline="", encoding="utf-8") as source:
-        mapping = {row["store_id"]: row["region"] for row in csv.DictReader(source)}
-    unknown = sorted(set(mapping.values()) - set(regions))
+        return ()
+    rows = parse_stores(path.read_bytes())
+    unknown = sorted({row.region for row in rows} - set(regions))
     if unknown:
         raise SettingRefused(
             f"the region {unknown[0]} is not among the settings' regions",
             why=f"{path} has stores of it, and that mapping is frozen",
             next_command="export FORECAST_BACKFILL_REGIONS=… with it, or land into another folder",
         )
-    return mapping
+    return rows
 
 
 def mapping_file(mapping: Mapping[str, str]) -> bytes:

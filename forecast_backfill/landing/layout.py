@@ -23,6 +23,20 @@ PRODUCT_COLUMNS: tuple[str, ...] = (
 """`exclusion` is empty, or names the declared rule that leaves the product out of demand."""
 
 STORE_REGION_COLUMNS: tuple[str, ...] = ("store_id", "region")
+VALIDITY_COLUMNS: tuple[str, ...] = ("valid_from", "valid_to")
+"""May follow the columns of a store's region: half-open, empty where an end is open."""
+
+PROMOTION_RECORDED = "recorded_at"
+"""An optional column of the promotion facts: when the week's promotions were decided."""
+
+SHELF_PRICE_COLUMNS: tuple[str, ...] = (
+    "product_id",
+    "price_cents",
+    "valid_from",
+    "valid_to",
+    "recorded_at",
+)
+"""`recorded_at` is when the retailer entered the price: before it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +62,11 @@ class Layout:
     def store_region(self) -> Path:
         """The frozen mapping of stores to regions; lines are only appended."""
         return self.directory / "dimensions" / "store_region.csv"
+
+    @property
+    def shelf_price(self) -> Path:
+        """The versions of every product's regular price."""
+        return self.directory / "dimensions" / "shelf_price.csv.gz"
 
     def promotion(self, partition: Partition) -> Path:
         """The promotion facts of the partition's week and region."""

@@ -18,6 +18,7 @@ from forecast_backfill.landing.delivery import manifest_bytes, manifest_fields, 
 from forecast_backfill.landing.layout import (
     PRODUCT_COLUMNS,
     STORE_REGION_COLUMNS,
+    VALIDITY_COLUMNS,
     Layout,
 )
 
@@ -108,11 +109,12 @@ def totals_of(lines: Sequence[Mapping[str, str]]) -> ControlTotals:
 def land_dimensions(
     directory: Path,
     products: Sequence[Mapping[str, str] | str] = ("1001",),
-    stores: Sequence[tuple[str, str]] = (("330", "R01"),),
+    stores: Sequence[tuple[str, ...]] = (("330", "R01"),),
 ) -> None:
     """Land the two dimensions that every partition needs.
 
-    A product is its id alone, or what differs from PRODUCT_DEFAULTS; a store is (id, region).
+    A product is its id alone, or what differs from PRODUCT_DEFAULTS; a store is (id, region),
+    or in all rows (id, region, valid_from, valid_to) with dates as text.
     """
     layout = Layout(directory=directory)
     layout.product.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +123,9 @@ def land_dimensions(
         given = {"product_id": product} if isinstance(product, str) else dict(product)
         rows.append(",".join((PRODUCT_DEFAULTS | given)[name] for name in PRODUCT_COLUMNS))
     layout.product.write_bytes(pack("".join(f"{row}\n" for row in rows).encode()))
-    rows = [",".join(STORE_REGION_COLUMNS)] + [f"{store},{region}" for store, region in stores]
+    has_dates = any(len(store) > len(STORE_REGION_COLUMNS) for store in stores)
+    columns = STORE_REGION_COLUMNS + (VALIDITY_COLUMNS if has_dates else ())
+    rows = [",".join(columns)] + [",".join(store) for store in stores]
     layout.store_region.write_text("".join(f"{row}\n" for row in rows))
 
 
