@@ -71,8 +71,17 @@ class Panel:
         return np.where(is_closed, np.nan, self.units)
 
     def before(self, day: int) -> Panel:
-        """The panel as it was when `day` was the first day not yet sold; promotions stay known."""
-        return replace(self, units=self.units[:, :, :day])
+        """The panel as it was when `day` was the first day not yet sold."""
+        return self.between(0, day)
+
+    def between(self, start: int, end: int) -> Panel:
+        """The days from `start` on, before `end`; promotions as far ahead as were known then."""
+        return replace(
+            self,
+            first=self.first + timedelta(days=start),
+            units=self.units[:, :, start:end],
+            promotions=self.promotions[:, :, start : end + KNOWN_AHEAD_DAYS],
+        )
 
     def digest(self) -> str:
         """A digest of all that a model can see."""

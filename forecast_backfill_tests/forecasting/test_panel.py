@@ -150,3 +150,11 @@ def test_the_calendar_of_a_panel():
     days = np.array([0, 1, 30, 31])
     assert panel.weekday(days).tolist() == [0, 1, 2, 3]
     assert panel.day_of_month(days).tolist() == [31, 1, 30, 1]
+
+
+def test_a_window_cut_out_of_a_longer_panel_is_the_window_built_alone():
+    units = draw_units(days=97)
+    longer = build_panel(long_of(units), promotions(weeks=20))
+    window = long_of(units)
+    window = window[window["date"] >= "2026-09-07"]
+    assert longer.between(7, 97).digest() == build_panel(window, promotions(weeks=20)).digest()
