@@ -9,10 +9,13 @@ from dagster import Field
 from dagster._config.config_schema import UserConfigSchema
 from dagster._serdes import ConfigurableClassData
 from dagster_postgres import DagsterPostgresStorage
+from dagster_postgres.utils import create_pg_engine
 
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.connect import resolve_database_url
 from forecast_backfill.warehouse.migrate import migrate
+
+POOL_RECYCLE_SECONDS = 3600
 
 
 class SharedPostgresStorage(DagsterPostgresStorage):
@@ -34,8 +37,26 @@ class SharedPostgresStorage(DagsterPostgresStorage):
         """Find or start the database, migrate it, and connect."""
         url = resolve_database_url(load_settings())
         migrate(url)
-        return cls(
+        storage = cls(
             postgres_url=url,
             should_autocreate_tables=config_value["should_autocreate_tables"],
             inst_data=inst_data,
         )
+        storage.keep_connections()
+        return storage
+
+    def keep_connections(self) -> None:
+        """Reuse connections, as Dagster's webserver does; its other processes do not of themselves.
+
+        A connection for each event made the events of a partition cost 92 ms instead of 33. The
+        ping before each use lets a pool survive a restart of the server.
+        """
+        for part in (self._event_log_storage, self._run_storage, self._schedule_storage):
+            part._engine = create_pg_engine(
+                self.postgres_url,
+                isolation_level="AUTOCOMMIT",
+                pool_size=1,
+                max_overflow=20,
+                pool_pre_ping=True,
+                pool_recycle=POOL_RECYCLE_SECONDS,
+            )

@@ -6,6 +6,10 @@ import subprocess
 import sys
 
 import pytest
+import sqlalchemy
+from dagster import DagsterInstance
+
+from forecast_backfill_tests.dagster.conftest import Site
 
 HEAVY = "('pandas', 'pyarrow', 'pyspark', 'numpy')"
 
@@ -19,3 +23,24 @@ def test_a_class_of_dagster_yaml_loads_without_pandas_arrow_and_spark(module: st
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == "[]"
+
+
+def test_the_storage_of_dagster_yaml_starts_the_database_and_reuses_its_connection(
+    site: Site,
+) -> None:
+    with DagsterInstance.get() as instance:
+        pids = []
+        for _ in range(3):
+            with instance.event_log_storage._connect() as connection:
+                pids.append(connection.scalar(sqlalchemy.text("SELECT pg_backend_pid()")))
+        assert len(set(pids)) == 1
+
+
+def test_dagsters_tables_and_ours_share_one_database(site: Site) -> None:
+    query = "SELECT to_regclass('public.runs'), to_regclass('forecast_backfill.partition_ledger')"
+    with (
+        DagsterInstance.get() as instance,
+        instance.event_log_storage._connect() as connection,
+    ):
+        found = connection.execute(sqlalchemy.text(query)).one()
+    assert tuple(found) == ("runs", "forecast_backfill.partition_ledger")
