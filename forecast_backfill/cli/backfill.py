@@ -15,11 +15,14 @@ DATE = click.DateTime(["%Y-%m-%d"])
 
 
 @click.command("backfill")
-@click.option("--from", "start", type=DATE, required=True, help="The first date.")
+@click.option(
+    "--from", "start", type=DATE, metavar="YYYY-MM-DD", required=True, help="The first date."
+)
 @click.option(
     "--to",
     "end",
     type=DATE,
+    metavar="YYYY-MM-DD",
     required=True,
     help="The date after the last one: the range is half-open, and --to itself is not rebuilt.",
 )

@@ -49,7 +49,7 @@ def list_command(campaign_id: str | None, resolved: bool, as_json: bool) -> int:
 
 
 @command.command("show")
-@click.argument("date", type=click.DateTime(["%Y-%m-%d"]))
+@click.argument("date", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE")
 @click.argument("region")
 @JSON_OPTION
 def show_command(date: datetime, region: str, as_json: bool) -> int:
