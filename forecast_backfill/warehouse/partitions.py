@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,7 +11,6 @@ import psycopg
 import pyarrow as pa
 from psycopg.types.json import Jsonb
 
-from forecast_backfill.core.errors import EpochRaised, PartitionLeased
 from forecast_backfill.core.fingerprint import Fingerprint, canonical_text
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import PartitionStatus, sources_of
@@ -20,6 +18,7 @@ from forecast_backfill.core.version import Version
 from forecast_backfill.ports import Completion, Rows, RunRequest
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.copy_rows import copy_rows
+from forecast_backfill.warehouse.fences import hold_epoch, key_of, take_lease
 from forecast_backfill.warehouse.ledger import refused_move
 from forecast_backfill.warehouse.statements import statements
 
@@ -52,31 +51,17 @@ class PostgresPartitionTransaction:
 
     def take_lease(self) -> None:
         """Wait for the partition's lease, to be held until the transaction ends."""
-        try:
-            statements().take_lease(
-                self._connection,
-                name=application_name(self._partition, self._request.run_id),
-                key=lease_key(self._partition),
-            )
-        except psycopg.errors.LockNotAvailable as error:
-            raise PartitionLeased(
-                "the partition is being written by another task",
-                why="its lease was not free within the lock timeout",
-                next_command="nothing, it is tried again; forecast-backfill status shows who runs",
-                partition=self._partition,
-            ) from error
+        take_lease(
+            self._connection,
+            key=lease_key(self._partition),
+            name=application_name(self._partition, self._request.run_id),
+            what="the partition",
+            partition=self._partition,
+        )
 
     def hold_epoch(self) -> None:
         """Lock the workload's epoch row against a kill until the transaction ends."""
-        workload = self._request.workload
-        epoch = statements().hold_epoch(self._connection, workload=workload)["epoch"]
-        if epoch != self._request.epoch:
-            raise EpochRaised(
-                f"{workload} was killed",
-                why=f"this run began in epoch {self._request.epoch}, now it is {epoch}",
-                next_command="forecast-backfill backfill … (launch the campaign again)",
-                partition=self._partition,
-            )
+        hold_epoch(self._connection, self._request, self._partition)
 
     def keep_superseded(self) -> int:
         """Keep the rows that are about to be replaced for a rollback; how many they are."""
@@ -134,8 +119,7 @@ class PostgresPartitionTransaction:
 
 def lease_key(partition: Partition) -> int:
     """The advisory lock of a partition: a signed 64-bit hash of its date and region."""
-    digest = hashlib.sha256(f"{partition.date}|{partition.region}".encode()).digest()
-    return int.from_bytes(digest[:8], signed=True)
+    return key_of(f"{partition.date}|{partition.region}")
 
 
 def application_name(partition: Partition, run_id: str) -> str:
