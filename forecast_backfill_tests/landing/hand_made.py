@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from datetime import date as Date
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from forecast_backfill.core.source import LINE_COLUMNS, ControlTotals
 from forecast_backfill.landing.delivery import manifest_bytes, manifest_fields, pack
 from forecast_backfill.landing.layout import (
     PRODUCT_COLUMNS,
+    PROMOTION_RECORDED,
+    SHELF_PRICE_COLUMNS,
     STORE_REGION_COLUMNS,
     VALIDITY_COLUMNS,
     Layout,
@@ -129,17 +132,38 @@ def land_dimensions(
     layout.store_region.write_text("".join(f"{row}\n" for row in rows))
 
 
+def land_prices(directory: Path, versions: Sequence[tuple[str, str, str, str, str]]) -> Path:
+    """Land the price versions (product, cents, valid_from, valid_to, recorded_at), all as text."""
+    path = Layout(directory=directory).shelf_price
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [",".join(SHELF_PRICE_COLUMNS)] + [",".join(version) for version in versions]
+    path.write_bytes(pack("".join(f"{row}\n" for row in rows).encode()))
+    return path
+
+
 def land_promotions(
-    directory: Path, day: Date, region: str, facts: Sequence[tuple[str, str, bool, bool]]
+    directory: Path,
+    day: Date,
+    region: str,
+    facts: Sequence[tuple[str, str, bool, bool]],
+    *,
+    recorded_at: datetime | None = None,
 ) -> Path:
-    """Land the promotion facts (store, product, on display, on mailer) of the week of `day`."""
+    """Land the promotion facts (store, product, on display, on mailer) of the week of `day`.
+
+    The file says when they were recorded only where it is given.
+    """
     path = Layout(directory=directory).promotion(Partition(date=day, region=region))
     path.parent.mkdir(parents=True, exist_ok=True)
     names = ("store_id", "product_id", "on_display", "on_mailer")
     types = (pa.string(), pa.string(), pa.bool_(), pa.bool_())
     schema = pa.schema(list(zip(names, types, strict=True)))
     rows = [dict(zip(names, fact, strict=True)) for fact in facts]
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    table = pa.Table.from_pylist(rows, schema=schema)
+    if recorded_at is not None:
+        moment = pa.scalar(recorded_at, pa.timestamp("us", "UTC"))
+        table = table.append_column(PROMOTION_RECORDED, pa.repeat(moment, len(table)))
+    pq.write_table(table, path)
     return path
 
 
