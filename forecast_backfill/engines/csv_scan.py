@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from forecast_backfill.arrow_arrays import texts
 from forecast_backfill.core.source import LINE_COLUMNS, Fault, FaultCode, FaultCollector
-from forecast_backfill.engines.arrow_arrays import texts
 from forecast_backfill.engines.raw_lines import RawLines
 
 

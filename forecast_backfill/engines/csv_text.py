@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.csv
 
+from forecast_backfill.arrow_arrays import one_chunk, texts
 from forecast_backfill.core.source import (
     LINE_COLUMNS,
     Fault,
     FaultCode,
     FaultCollector,
 )
-from forecast_backfill.engines.arrow_arrays import one_chunk, texts
 from forecast_backfill.engines.csv_scan import parse_record, scan
 from forecast_backfill.engines.raw_lines import RawLines, judge_columns
 

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from forecast_backfill.arrow_arrays import one_chunk, text, texts
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, Fingerprint, canonical_text
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.engines.arrow_arrays import one_chunk, text, texts
 
 try:
     # The same function as hashlib.md5 without OpenSSL's overhead, which doubles the time that a

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forecast_backfill.engines.arrow_arrays import numbers_of
+from forecast_backfill.arrow_arrays import numbers_of
 from forecast_backfill.engines.validate import Lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from forecast_backfill.engines.arrow_arrays import integers
+from forecast_backfill.arrow_arrays import integers
 from forecast_backfill.engines.grouping import Grouping
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forecast_backfill.arrow_arrays import integers
 from forecast_backfill.core.source import (
     ControlTotals,
     Fault,
@@ -9,7 +10,6 @@ from forecast_backfill.core.source import (
     FaultCollector,
     Manifest,
 )
-from forecast_backfill.engines.arrow_arrays import integers
 from forecast_backfill.engines.code_version import code_version
 from forecast_backfill.engines.csv_text import read_csv_text
 from forecast_backfill.engines.dimension_tables import PartitionDimensions

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from forecast_backfill.arrow_arrays import one_chunk, text
 from forecast_backfill.core.source import LINE_COLUMNS, Fault, FaultCode, FaultCollector
-from forecast_backfill.engines.arrow_arrays import one_chunk, text
 from forecast_backfill.engines.raw_lines import RawLines, judge_columns
 from forecast_backfill.ports import LandedFile
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from forecast_backfill.engines.arrow_arrays import integers, numbers_of, one_chunk
+from forecast_backfill.arrow_arrays import integers, numbers_of, one_chunk
 
 _UNMATCHED = "unmatched_product"
 

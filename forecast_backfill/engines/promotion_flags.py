@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forecast_backfill.engines.arrow_arrays import booleans, numbers_of, one_chunk, truths_of
+from forecast_backfill.arrow_arrays import booleans, numbers_of, one_chunk, truths_of
 from forecast_backfill.engines.dimension_tables import PartitionDimensions
 from forecast_backfill.engines.grouping import Grouping
 from forecast_backfill.engines.validate import Lines

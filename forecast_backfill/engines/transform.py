@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from forecast_backfill.arrow_arrays import integers, numbers_of
 from forecast_backfill.core.parity import Exclusion
-from forecast_backfill.engines.arrow_arrays import integers, numbers_of
 from forecast_backfill.engines.dimension_tables import PartitionDimensions
 from forecast_backfill.engines.grouping import Grouping, group_lines
 from forecast_backfill.engines.list_price import list_prices

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from forecast_backfill.arrow_arrays import numbers_of, text
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.source import Fault, FaultCode, FaultCollector
-from forecast_backfill.engines.arrow_arrays import numbers_of, text
 from forecast_backfill.engines.dimension_tables import PartitionDimensions
 from forecast_backfill.engines.judge_values import judge_values
 from forecast_backfill.engines.raw_lines import RawLines

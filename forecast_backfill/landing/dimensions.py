@@ -6,28 +6,28 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date as Date
 from io import BytesIO
 from pathlib import Path
 from typing import Generic, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
+from forecast_backfill.arrow_arrays import booleans, one_chunk, text, texts
 from forecast_backfill.core.errors import LandingIncomplete
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.landing.layout import (
-    PRODUCT_COLUMNS,
-    STORE_REGION_COLUMNS,
-    VALIDITY_COLUMNS,
-    Layout,
-)
+from forecast_backfill.landing.layout import PRODUCT_COLUMNS, Layout
 from forecast_backfill.landing.store_history import parse_stores, refuse_contradictions
 
 NEXT_COMMAND = "forecast-backfill landing --days 91"
 KEPT_PROMOTION_WEEKS = 64
 """A run walks one region over 30 dates, or 40 regions over one date: either fits."""
+
+_NEVER = Date.max.toordinal() + 1
 
 PROMOTION_SCHEMA = pa.schema(
     [
@@ -66,6 +66,15 @@ class PartitionDimensions:
 class _Loaded:
     table: pa.Table
     digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Stores:
+    """`table` (store_id, region) row by row with the ordinals of the dates, half-open."""
+
+    table: pa.Table
+    starts: np.ndarray
+    ends: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,9 +128,7 @@ class DimensionFiles:
         date; an absent promotion file means that nothing is known.
         """
         products = _needed(self._products, self._layout.product, partition)
-        stores = _on_date(
-            _needed(self._stores, self._layout.store_region, partition).table, partition
-        )
+        stores = _on_date(_needed(self._stores, self._layout.store_region, partition), partition)
         promotions = _read(self._promotions, self._layout.promotion(partition), partition)
         if promotions is None:
             promotions = _no_promotions()
@@ -134,7 +141,7 @@ class DimensionFiles:
         )
 
 
-def _needed(cache: _FileCache[_Loaded], path: Path, partition: Partition) -> _Loaded:
+def _needed(cache: _FileCache[T], path: Path, partition: Partition) -> T:
     loaded = _read(cache, path, partition)
     if loaded is None:
         raise LandingIncomplete(
@@ -165,17 +172,20 @@ def _parse_products(content: bytes) -> _Loaded:
     return _Loaded(table=table, digest=hashlib.sha256(content).hexdigest())
 
 
-def _parse_stores(content: bytes) -> _Loaded:
+def _parse_stores(content: bytes) -> _Stores:
     rows = parse_stores(content)
     refuse_contradictions(rows, "store_region.csv")
-    starts, ends = ([getattr(row.validity, name) for row in rows] for name in ("start", "end"))
     columns = {
-        "store_id": pa.array([row.store_id for row in rows], pa.string()),
-        "region": pa.array([row.region for row in rows], pa.string()),
-        VALIDITY_COLUMNS[0]: pa.array(starts, pa.date32()),
-        VALIDITY_COLUMNS[1]: pa.array(ends, pa.date32()),
+        "store_id": texts([row.store_id for row in rows]),
+        "region": texts([row.region for row in rows]),
     }
-    return _Loaded(table=pa.table(columns), digest=hashlib.sha256(content).hexdigest())
+    starts = [(row.validity.start or Date.min).toordinal() for row in rows]
+    ends = [row.validity.end.toordinal() if row.validity.end else _NEVER for row in rows]
+    return _Stores(
+        table=pa.table(columns),
+        starts=np.array(starts, dtype=np.int64),
+        ends=np.array(ends, dtype=np.int64),
+    )
 
 
 def _read_texts(source: object, columns: tuple[str, ...]) -> pa.Table:
@@ -191,26 +201,24 @@ def _read_texts(source: object, columns: tuple[str, ...]) -> pa.Table:
 def _parse_promotions(content: bytes) -> _Promotions:
     names = PROMOTION_SCHEMA.names
     table = pq.read_table(BytesIO(content), columns=names).select(names).cast(PROMOTION_SCHEMA)
-    stores = pc.unique(table["store_id"]).sort()
+    stores = pc.unique(one_chunk(table["store_id"])).sort()
     return _Promotions(table=table, stores=stores, digest=hashlib.sha256(content).hexdigest())
 
 
 def _no_promotions() -> _Promotions:
-    table = PROMOTION_SCHEMA.empty_table()
-    return _Promotions(table=table, stores=table["store_id"].combine_chunks(), digest="none")
+    no_texts, no_flags = texts([]), booleans(np.zeros(0, dtype=bool))
+    table = pa.table([no_texts, no_texts, no_flags, no_flags], schema=PROMOTION_SCHEMA)
+    return _Promotions(table=table, stores=no_texts, digest="none")
 
 
-def _on_date(stores: pa.Table, partition: Partition) -> pa.Table:
-    """The rows that hold on the partition's date, without their dates."""
-    day = pa.scalar(partition.date)
-    start, end = (stores[name] for name in VALIDITY_COLUMNS)
-    has_begun = pc.fill_null(pc.less_equal(start, day), True)
-    is_not_over = pc.fill_null(pc.greater(end, day), True)
-    return stores.filter(pc.and_(has_begun, is_not_over)).select(list(STORE_REGION_COLUMNS))
+def _on_date(stores: _Stores, partition: Partition) -> pa.Table:
+    """The rows that hold on the partition's date."""
+    day = partition.date.toordinal()
+    return stores.table.filter(booleans((stores.starts <= day) & (day < stores.ends)))
 
 
 def _stores_of(stores: pa.Table, partition: Partition) -> str:
-    own = stores.filter(pc.equal(stores["region"], partition.region))
+    own = stores.filter(pc.equal(stores["region"], text(partition.region)))
     names = sorted(own["store_id"].to_pylist())
     return hashlib.sha256("\n".join(names).encode()).hexdigest()
 

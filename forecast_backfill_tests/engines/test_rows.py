@@ -21,7 +21,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.engines.arrow_arrays import booleans, texts
+from forecast_backfill.arrow_arrays import booleans, texts
 from forecast_backfill.engines.pandas_engine import prepare
 from forecast_backfill.ports import LandedFile, LandedSource
 head = "line_id,basket_id,store_id,product_id,sold_at,quantity"

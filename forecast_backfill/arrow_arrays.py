@@ -1,7 +1,7 @@
 """Moves values between numpy, Python and Arrow through buffers.
 
-pyarrow's own conversions (`pa.array`, `pa.scalar`, `to_numpy`) import pandas on first use, which
-costs every run half a second that this engine has no use for.
+pyarrow's own conversions (`pa.array`, `pa.scalar`, `to_numpy`, `empty_table`, a Python value handed
+to `pc`) import pandas on first use, which costs every run a second that it has no use for.
 """
 
 from __future__ import annotations
