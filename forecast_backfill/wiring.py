@@ -27,8 +27,8 @@ from forecast_backfill.warehouse.partitions import PostgresWarehouse
 
 T = TypeVar("T")
 
-RETRY_ATTEMPTS = 5
-RETRY_SECONDS = 60.0
+# Long enough for a restart of the database.
+RETRY_SECONDS = 90.0
 
 
 class SystemClock:
@@ -50,7 +50,7 @@ class SystemClock:
 def retry_interrupted(attempt: Callable[[], T]) -> T:
     """Run the attempt, and again with backoff and jitter where the database was interrupted."""
     for again in stamina.retry_context(
-        on=DatabaseInterrupted, attempts=RETRY_ATTEMPTS, timeout=RETRY_SECONDS, wait_initial=0.2
+        on=DatabaseInterrupted, attempts=None, timeout=RETRY_SECONDS, wait_initial=0.2
     ):
         with again:
             return attempt()

@@ -15,6 +15,9 @@ from pathlib import Path
 
 from forecast_backfill.core.errors import DagsterUnreachable, UsageRefused
 
+# Kept: a child that is collected while it runs is warned about, and these are to outlive us.
+_started: list[subprocess.Popen[bytes]] = []
+
 START_SECONDS = 90.0
 STOP_SECONDS = 20.0
 
@@ -61,6 +64,7 @@ class DagsterServer:
                 stderr=log,
                 start_new_session=True,
             )
+        _started.append(process)
         self._pid_file.write_text(str(process.pid))
         self._wait(process)
         return True
