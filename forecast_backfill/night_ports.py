@@ -18,11 +18,11 @@ from forecast_backfill.core.notice import Audience, Notice
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.publication import Publication, PublishedRegion
 from forecast_backfill.core.seal import RegionOutput, Seal
+from forecast_backfill.dimension_ports import PromotionShares
 from forecast_backfill.night_values import (
     Accuracy,
     Fitted,
     HorizonScore,
-    PromotionCount,
     QueuedNotice,
     TrainedModel,
     TrainingData,
@@ -74,14 +74,6 @@ class Demand(Protocol):
 
     def read_current(self, window: DateRange, region: str) -> Sequence[WindowUnits]:
         """The partitions of one region whose output is not stale, in one snapshot, sorted."""
-        ...
-
-
-class Promotions(Protocol):
-    """The weekly promotions that are known, of past and coming weeks."""
-
-    def counts(self, weeks: DateRange, regions: Sequence[str]) -> Sequence[PromotionCount]:
-        """Counts of every known week that touches `weeks`; a week without any row is unknown."""
         ...
 
 
@@ -249,7 +241,7 @@ class NightPorts:
     seals: Seals
     windows: Windows
     demand: Demand
-    promotions: Promotions
+    promotions: PromotionShares
     forecaster: Forecaster
     models: Models
     forecasts: Forecasts

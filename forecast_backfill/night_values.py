@@ -13,6 +13,7 @@ from forecast_backfill.core.coverage import LeftOut
 from forecast_backfill.core.forecast import ForecastFingerprint
 from forecast_backfill.core.notice import Audience
 from forecast_backfill.core.partition import DateRange, Partition
+from forecast_backfill.dimension_ports import PromotionShare
 
 
 class VerdictKind(StrEnum):
@@ -77,28 +78,18 @@ class WindowUnits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromotionCount:
-    """How many promotions of a group are known in a region for the week that starts on `week`."""
-
-    region: str
-    demand_group: str
-    week: Date
-    display: int
-    mailer: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingData:
     """All that a fit sees. A partition that `present` lacks is missing, never zero.
 
     `present` holds the partitions to learn from; of one of them a group without units sold nothing.
+    `promotions` are those that were known on the window's last date, also of coming weeks.
     """
 
     window: DateRange
     regions: tuple[str, ...]
     groups: tuple[str, ...]
     present: Sequence[WindowUnits]
-    promotions: Sequence[PromotionCount]
+    promotions: Sequence[PromotionShare]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 from forecast_backfill.core.errors import SettingRefused
+from forecast_backfill.night_settings import NightSettings
 
 PREFIX = "FORECAST_BACKFILL_"
 REGION_PATTERN = re.compile(r"^[A-Za-z0-9_]{1,16}$")
@@ -22,7 +23,7 @@ def _default_regions() -> tuple[str, ...]:
     return tuple(f"R{number:02d}" for number in range(1, 41))
 
 
-class Settings(BaseSettings):
+class Settings(NightSettings):
     """All settings. A relative path is taken from DAGSTER_HOME, else from the working directory.
 
     `regions` is append-only: a region that was removed leaves its partitions without an owner.

@@ -80,7 +80,7 @@ def _gather(
         regions=tuple(sorted(verdict.regions)),
         groups=tuple(sorted({group for each in present for group in each.units})),
         present=present,
-        promotions=ports.promotions.counts(weeks, verdict.regions),
+        promotions=ports.promotions.promotion_shares(weeks, verdict.regions, known_by=verdict.date),
     )
 
 

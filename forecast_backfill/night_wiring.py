@@ -1,0 +1,149 @@
+"""Builds the night's adapters; pandas and LightGBM are imported only by a fit, forecast or measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date as Date
+from datetime import timedelta
+from functools import cached_property
+
+from forecast_backfill.core.calendar import Calendar
+from forecast_backfill.core.completeness import CompletenessContract
+from forecast_backfill.core.forecast import ForecastRow
+from forecast_backfill.core.notice import Audience
+from forecast_backfill.core.states import Workload
+from forecast_backfill.night_ports import Forecaster, NightPorts
+from forecast_backfill.night_values import Fitted, HorizonScore, TrainingData
+from forecast_backfill.notices.apprise_notifier import AppriseNotifier
+from forecast_backfill.ports import RunRequest
+from forecast_backfill.settings import Settings
+from forecast_backfill.warehouse.accuracy import PostgresAccuracy
+from forecast_backfill.warehouse.connect import Session
+from forecast_backfill.warehouse.control import PostgresControl
+from forecast_backfill.warehouse.dimensions import PostgresDimensions
+from forecast_backfill.warehouse.forecasts import PostgresForecasts
+from forecast_backfill.warehouse.leases import PostgresSlots
+from forecast_backfill.warehouse.models import PostgresModels
+from forecast_backfill.warehouse.notices import PostgresNotices
+from forecast_backfill.warehouse.publications import PostgresPublications
+from forecast_backfill.warehouse.seals import PostgresSeals
+from forecast_backfill.warehouse.windows import PostgresDemand, PostgresWindows
+from forecast_backfill.wiring import SystemClock, calendar_of, open_session, retry_interrupted
+
+
+class LazyForecaster:
+    """The forecaster, imported when it is first asked."""
+
+    def __init__(self, horizon_days: int) -> None:
+        self._horizon_days = horizon_days
+
+    @cached_property
+    def _loaded(self) -> Forecaster:
+        from forecast_backfill.forecasting.night_forecaster import NightForecaster
+
+        return NightForecaster(horizon_days=self._horizon_days)
+
+    @property
+    def code_version(self) -> str:
+        """Changes whenever the same data could give another model."""
+        return self._loaded.code_version
+
+    def fit(self, data: TrainingData, *, seed: int) -> Fitted:
+        """Fit; the formula where LightGBM fails or would lose."""
+        return self._loaded.fit(data, seed=seed)
+
+    def forecast(self, artefact: bytes, version: str) -> Mapping[str, Sequence[ForecastRow]]:
+        """The forecasts by region."""
+        return self._loaded.forecast(artefact, version)
+
+    def score(
+        self,
+        *,
+        forecasts: Sequence[ForecastRow],
+        actuals: Mapping[Date, Mapping[str, int]],
+        history: Mapping[Date, Mapping[str, int]],
+    ) -> tuple[HorizonScore, ...]:
+        """Scores of all known days together, then of each."""
+        return self._loaded.score(forecasts=forecasts, actuals=actuals, history=history)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightWiring:
+    """The night's ports of one run, and what a caller needs beside them."""
+
+    settings: Settings
+    ports: NightPorts
+    session: Session
+    workload: Workload
+    run_id: str
+
+    @property
+    def calendar(self) -> Calendar:
+        """The partition dates and the seam."""
+        return self.ports.calendar
+
+    @property
+    def contract(self) -> CompletenessContract:
+        """What a training window must hold."""
+        return self.ports.contract
+
+    def request(self, *, campaign_id: str | None = None) -> RunRequest:
+        """A request in the workload's current epoch."""
+        return RunRequest(
+            workload=self.workload,
+            run_id=self.run_id,
+            campaign_id=campaign_id,
+            epoch=self.ports.control.read(self.workload).epoch,
+        )
+
+
+@contextmanager
+def open_night(settings: Settings, *, workload: Workload, run_id: str) -> Iterator[NightWiring]:
+    """Everything that the night's use cases need, closed at the end of the block."""
+    with open_session(settings, workload) as session:
+        yield NightWiring(
+            settings=settings,
+            ports=night_ports(settings, session),
+            session=session,
+            workload=workload,
+            run_id=run_id,
+        )
+
+
+def night_ports(settings: Settings, session: Session) -> NightPorts:
+    """The ports over one session."""
+    clock = SystemClock()
+    targets = {
+        Audience.NIGHTLY: settings.nightly_notices,
+        Audience.BACKFILL: settings.backfill_notices,
+    }
+    return NightPorts(
+        seals=PostgresSeals(session),
+        windows=PostgresWindows(session),
+        demand=PostgresDemand(session),
+        promotions=PostgresDimensions(session),
+        forecaster=LazyForecaster(settings.horizon_days),
+        models=PostgresModels(session),
+        forecasts=PostgresForecasts(session),
+        publications=PostgresPublications(session),
+        accuracy=PostgresAccuracy(session),
+        notices=PostgresNotices(session),
+        notifier=AppriseNotifier(targets),
+        control=PostgresControl(session),
+        slots=PostgresSlots(session),
+        clock=clock,
+        retry=retry_interrupted,
+        calendar=calendar_of(settings, clock),
+        contract=settings.contract,
+        regions=settings.regions,
+        opened=settings.opened_regions,
+        zone=settings.zone,
+        opening_time=settings.opening_time,
+        deadline_warning=timedelta(minutes=settings.deadline_warning_minutes),
+        horizon_days=settings.horizon_days,
+        seed=settings.seed,
+        slot_count=settings.slots,
+        nightly_peak=settings.nightly_peak,
+    )

@@ -1,0 +1,1 @@
+"""Adapters that send notices to people."""
