@@ -56,7 +56,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; an expected error is one message and exit code 1."""
     try:
-        code = cli(standalone_mode=False)
+        code = cli(standalone_mode=False, prog_name="forecast-backfill")
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
         code = 1
