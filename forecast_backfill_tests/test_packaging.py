@@ -3,6 +3,7 @@
 import re
 import tomllib
 from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ def pins():
 
 def ranges():
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
-    listed = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    extras = project["optional-dependencies"].values()
+    listed = [*project["dependencies"], *chain.from_iterable(extras)]
     return {Requirement(text).name: Requirement(text).specifier for text in listed}
 
 

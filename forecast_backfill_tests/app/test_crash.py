@@ -1,4 +1,4 @@
-"""A crash at any moment costs one partition: a rerun leaves exactly what an undisturbed run does."""
+"""A crash costs one partition: a rerun leaves exactly what an undisturbed run leaves."""
 
 import random
 import signal
