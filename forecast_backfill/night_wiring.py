@@ -1,4 +1,4 @@
-"""Builds the night's adapters; pandas and LightGBM are imported only by a fit, forecast or measure."""
+"""Builds the adapters of the night; pandas and LightGBM are imported only by who needs them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import date as Date
 from types import MappingProxyType
 
@@ -28,7 +28,8 @@ def dump(model: FittedModel, panel: Panel) -> tuple[str, bytes]:
     """The version, a digest of all that decides forecasts, and the bytes."""
     header = {
         "model": {
-            **asdict(model),
+            **{each.name: getattr(model, each.name) for each in fields(model)},
+            "plan": asdict(model.plan),
             "kind": model.kind.value,
             "window_first": model.window_first.isoformat(),
             "forecast_from": model.forecast_from.isoformat(),
@@ -68,15 +69,15 @@ def load(artefact: bytes) -> tuple[FittedModel, Panel]:
 
 
 def _build(header: dict, arrays: bytes) -> tuple[FittedModel, Panel]:
-    fields = header["model"]
+    stored = header["model"]
     model = FittedModel(
         **{
-            **fields,
-            "kind": ModelKind(fields["kind"]),
-            "window_first": Date.fromisoformat(fields["window_first"]),
-            "forecast_from": Date.fromisoformat(fields["forecast_from"]),
-            "plan": Plan(**fields["plan"]),
-            "parameters": MappingProxyType(fields["parameters"]),
+            **stored,
+            "kind": ModelKind(stored["kind"]),
+            "window_first": Date.fromisoformat(stored["window_first"]),
+            "forecast_from": Date.fromisoformat(stored["forecast_from"]),
+            "plan": Plan(**stored["plan"]),
+            "parameters": MappingProxyType(stored["parameters"]),
         }
     )
     split = 8 * int(np.prod(header["units"]))
