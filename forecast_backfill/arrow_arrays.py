@@ -34,22 +34,33 @@ def texts(values: Sequence[str]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
 
 
+def binaries(content: np.ndarray, lengths: np.ndarray) -> pa.Array:
+    """An array of bytes: `content` (8-bit) cut into pieces of the given lengths."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.binary(), len(lengths), buffers)
+
+
 def text(value: str) -> pa.Scalar:
     """A text scalar."""
     return texts([value])[0]
 
 
 def numbers_of(column: pa.Array, kind: type[np.generic]) -> np.ndarray:
-    """The values of a primitive array of the numpy type `kind` that has no missing ones."""
+    """The values of a primitive array of the numpy type `kind`; anything where one is missing."""
     values = np.frombuffer(column.buffers()[1], dtype=kind)
     return values[column.offset : column.offset + len(column)]
 
 
 def truths_of(column: pa.Array) -> np.ndarray:
-    """The values of a boolean array that has no missing ones."""
-    bits = np.frombuffer(column.buffers()[1], dtype=np.uint8)
-    values = np.unpackbits(bits, bitorder="little").view(bool)
-    return values[column.offset : column.offset + len(column)]
+    """The values of a boolean array; anything where one is missing."""
+    return _bits(column, 1)
+
+
+def missing_of(column: pa.Array) -> np.ndarray:
+    """Where a value is missing, in an array that has a missing one."""
+    return ~_bits(column, 0)
 
 
 def one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -57,6 +68,12 @@ def one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if isinstance(column, pa.Array):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _bits(column: pa.Array, buffer: int) -> np.ndarray:
+    """Both are bit by bit: validity, and the values of a boolean array."""
+    values = np.unpackbits(np.frombuffer(column.buffers()[buffer], np.uint8), bitorder="little")
+    return values[column.offset : column.offset + len(column)].view(bool)
 
 
 def _validity(is_missing: np.ndarray | None) -> pa.Buffer | None:
