@@ -30,7 +30,7 @@ class WindowVerdict:
     """The training window of a date as it was judged, with everything that it leaves out.
 
     `seals` has the version of each sealed date; `changed_dates` are those whose seal is another
-    than when this window was judged before (none the first time). `reasons` is empty where the
+    than when this window was fitted last (none the first time). `reasons` is empty where the
     window was accepted. `stale_used` lists stale partitions that the contract lets in.
     """
 

@@ -81,7 +81,7 @@ def _attempt(day: Date, request: RunRequest, ports: NightPorts) -> WindowVerdict
         stale_used=verdict.coverage.stale_used,
         seals=versions,
         window_digest=digest,
-        changed_dates=_changed(before, versions),
+        changed_dates=_changed(before, versions, digest, ports),
         override=taken,
     )
     ports.windows.store(judged, request)
@@ -115,11 +115,20 @@ def _describe(verdict: Verdict) -> tuple[VerdictKind, tuple[str, ...], Override 
             assert_never(verdict)
 
 
-def _changed(before: WindowVerdict | None, versions: Mapping[Date, str]) -> tuple[Date, ...]:
+def _changed(
+    before: WindowVerdict | None, versions: Mapping[Date, str], digest: str, ports: NightPorts
+) -> tuple[Date, ...]:
+    """The dates whose seal is another than when the window was fitted, or judged first."""
     if before is None:
         return ()
-    days = sorted({*before.seals, *versions})
-    return tuple(day for day in days if before.seals.get(day) != versions.get(day))
+    if before.window_digest == digest:
+        return before.changed_dates
+    days = {*before.seals, *versions}
+    changed = {day for day in days if before.seals.get(day) != versions.get(day)}
+    model = ports.models.find(before.date)
+    if model is None or model.window_digest != before.window_digest:
+        changed |= {*before.changed_dates}
+    return tuple(sorted(changed))
 
 
 def _digest(window: DateRange, seals: Mapping[Date, Seal]) -> str:
