@@ -7,23 +7,26 @@ import gzip
 import hashlib
 import io
 import zlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from datetime import date as Date
 from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
 
 from forecast_backfill.core.dimension import COLUMNS, DimensionName, Row, Value
 from forecast_backfill.core.errors import LandingIncomplete
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.dimension_ports import LandedDimension
 from forecast_backfill.landing.layout import Layout
-from forecast_backfill.landing.promotion_counts import count_promotions
+from forecast_backfill.landing.promotion_counts import count_promotions, read_facts
 
 FORM = "1"
 """Part of every digest: counts up when the same files would give other rows."""
 
 _Parse = Callable[[str], Value]
+T = TypeVar("T")
 
 
 class FileDimensions:
@@ -36,6 +39,7 @@ class FileDimensions:
             DimensionName.STORE_REGION: self._layout.store_region,
             DimensionName.SHELF_PRICE: self._layout.shelf_price,
         }
+        self._groups: tuple[bytes, Mapping[str, str]] | None = None
 
     def find(self, name: DimensionName) -> LandedDimension | None:
         """One that is landed in a single file; None where it is not landed.
@@ -78,18 +82,18 @@ class FileDimensions:
     def _count(
         self, week: Date, paths: Mapping[str, Path], files: Mapping[str, bytes], products: bytes
     ) -> Sequence[Row]:
-        dimension = _parse(self._layout.product, lambda: _rows(DimensionName.PRODUCT, products))
-        groups = {str(row[0]): str(row[3]) for row in dimension}
-        sizes = Counter(groups.values())
-        counted: list[Row] = []
-        for region, content in files.items():
-            counted += _parse(
-                paths[region],
-                lambda region=region, content=content: count_promotions(
-                    content, week=week, region=region, groups=groups, sizes=sizes
-                ),
-            )
-        return counted
+        facts = {
+            region: _parse(paths[region], lambda content=content: read_facts(content, week))
+            for region, content in files.items()
+        }
+        return count_promotions(facts, week=week, groups=self._groups_of(products))
+
+    def _groups_of(self, products: bytes) -> Mapping[str, str]:
+        """The demand group of every product; of the same file they are worked out once."""
+        if self._groups is None or self._groups[0] != products:
+            rows = _parse(self._layout.product, lambda: _rows(DimensionName.PRODUCT, products))
+            self._groups = (products, {str(row[0]): str(row[3]) for row in rows})
+        return self._groups[1]
 
 
 def _read(path: Path) -> bytes | None:
@@ -101,11 +105,11 @@ def _read(path: Path) -> bytes | None:
         raise _unreadable(path, error) from error
 
 
-def _parse(path: Path, parse: Callable[[], Sequence[Row]]) -> Sequence[Row]:
+def _parse(path: Path, parse: Callable[[], T]) -> T:
     try:
         return parse()
-    # ValueError covers Arrow's errors and malformed numbers, dates and UTF-8.
-    except (ValueError, KeyError, OSError, EOFError, zlib.error) as error:
+    # ValueError covers malformed numbers, dates and UTF-8.
+    except (ValueError, KeyError, OSError, EOFError, zlib.error, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
 
 
