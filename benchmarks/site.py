@@ -1,0 +1,138 @@
+"""A chain of its own for a measurement: home, Dagster home and port, removed afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date as Date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.interruption import undisturbed
+from benchmarks.machine import CHECKOUT
+from forecast_backfill.settings import PREFIX, Settings, load_settings
+from forecast_backfill.warehouse.connect import connect_plainly
+
+FIRST_DATE = Date(2025, 1, 1)
+AS_OF = Date(2025, 12, 31)
+"""Pinned, so that a bench does the same work on every day: 365 dates × 40 regions exist."""
+
+DAEMON_SECONDS = 90.0
+COMMAND_LINE = (sys.executable, "-c", "from forecast_backfill.cli.main import main; main()")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Settings of a chain below `root`, and its start and stop by the command line."""
+
+    root: Path
+    landing: Path
+    port: int
+    batch_size: int
+
+    @property
+    def home(self) -> Path:
+        """Where PostgreSQL's data and the logs are."""
+        return self.root / "home"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Every setting that differs from the default."""
+        return {
+            "home": self.home,
+            "landing": self.landing,
+            "dagster_url": f"http://127.0.0.1:{self.port}",
+            "first_date": FIRST_DATE,
+            "as_of": AS_OF,
+            "batch_size": self.batch_size,
+        }
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, for what this process does itself."""
+        return load_settings(**self.values)
+
+    @property
+    def dagster_process(self) -> int:
+        """The id of `dagster dev`."""
+        return int((self.home / "dagster.pid").read_text())
+
+    def call(self, *arguments: str) -> dict[str, Any]:
+        """Call `forecast-backfill … --json`; what it printed."""
+        environment = {
+            **os.environ,
+            **{f"{PREFIX}{name.upper()}": str(value) for name, value in self.values.items()},
+            "DAGSTER_HOME": str(self.root),
+            "PYTHONPATH": str(CHECKOUT),
+        }
+        process = subprocess.Popen(
+            [*COMMAND_LINE, *arguments, "--json"],
+            cwd=self.root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            printed, complained = process.communicate()
+        finally:
+            # A server that is half started could not be stopped: let the verb come to its end.
+            with undisturbed():
+                process.wait()
+        if process.returncode != 0:
+            said = complained.strip() or printed.strip()
+            raise click.ClickException(f"forecast-backfill {' '.join(arguments)}: {said}")
+        answer: dict[str, Any] = json.loads(printed)
+        return answer
+
+
+def forget_settings() -> None:
+    """Drop what the environment sets: a bench measures the defaults."""
+    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        del os.environ[name]
+
+
+@contextmanager
+def running_site(*, root: Path, landing: Path, batch_size: int) -> Iterator[Site]:
+    """A site with PostgreSQL and Dagster up and the daemon at work; stopped on the way out."""
+    root.mkdir()
+    for name in ("dagster.yaml", "workspace.yaml"):
+        shutil.copy(CHECKOUT / name, root)
+    site = Site(root=root, landing=landing, port=_free_port(), batch_size=batch_size)
+    try:
+        url = site.call("up", "--dagster")["database_url"]
+        _wait_for_daemon(url)
+        yield site
+    finally:
+        with undisturbed():
+            site.call("down")
+
+
+def _wait_for_daemon(url: str) -> None:
+    """Wait for the first heartbeat: what is measured is a campaign, not Dagster's start."""
+    query = "SELECT count(*) FROM public.daemon_heartbeats WHERE daemon_type = 'BACKFILL'"
+    deadline = time.monotonic() + DAEMON_SECONDS
+    with connect_plainly(url) as connection:
+        while time.monotonic() < deadline:
+            (beats,) = connection.execute(query).fetchone() or (0,)
+            if beats:
+                return
+            time.sleep(0.5)
+    raise click.ClickException(f"Dagster's daemon gave no sign of life in {DAEMON_SECONDS:.0f} s")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
