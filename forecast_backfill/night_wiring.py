@@ -30,7 +30,7 @@ from forecast_backfill.warehouse.notices import PostgresNotices
 from forecast_backfill.warehouse.publications import PostgresPublications
 from forecast_backfill.warehouse.seals import PostgresSeals
 from forecast_backfill.warehouse.windows import PostgresDemand, PostgresWindows
-from forecast_backfill.wiring import SystemClock, calendar_of, open_session, retry_interrupted
+from forecast_backfill.wiring import SystemClock, calendar_in, open_session, retry_interrupted
 
 
 class LazyForecaster:
@@ -135,7 +135,7 @@ def night_ports(settings: Settings, session: Session) -> NightPorts:
         slots=PostgresSlots(session),
         clock=clock,
         retry=retry_interrupted,
-        calendar=calendar_of(settings, clock),
+        calendar=calendar_in(session, settings, clock),
         contract=settings.contract,
         regions=settings.regions,
         opened=settings.opened_regions,

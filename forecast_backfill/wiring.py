@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from datetime import date as Date
 from typing import TypeVar
 
 import stamina
@@ -20,6 +21,7 @@ from forecast_backfill.ports import Checkpoint, Clock, Engine, Ports, RunRequest
 from forecast_backfill.settings import PREFIX, Settings
 from forecast_backfill.warehouse.connect import Session, resolve_database_url
 from forecast_backfill.warehouse.control import PostgresControl
+from forecast_backfill.warehouse.date_states import last_night
 from forecast_backfill.warehouse.leases import PostgresSlots
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.migrate import migrate
@@ -61,8 +63,8 @@ def no_checkpoint(step: Step, partition: Partition) -> None:
     """Production: pass every boundary."""
 
 
-def calendar_of(settings: Settings, clock: Clock) -> Calendar:
-    """The calendar now.
+def calendar_of(settings: Settings, clock: Clock, *, last_night: Date | None = None) -> Calendar:
+    """The calendar now; `last_night` is the last date that nightly has sealed, where it is known.
 
     Raises SettingRefused where the first date lies after the latest complete date.
     """
@@ -73,6 +75,7 @@ def calendar_of(settings: Settings, clock: Clock) -> Calendar:
             pinned_seam=settings.seam,
             now=clock.now(),
             zone=settings.zone,
+            last_night=last_night,
         )
     except ValueError as error:
         name = f"{PREFIX}FIRST_DATE"
@@ -81,6 +84,14 @@ def calendar_of(settings: Settings, clock: Clock) -> Calendar:
             why=str(error),
             next_command=f"export {name}=YYYY-MM-DD with a date that is over, or unset it",
         ) from error
+
+
+def calendar_in(session: Session, settings: Settings, clock: Clock) -> Calendar:
+    """The calendar now, with the seam where nightly has come to by what is recorded.
+
+    Raises SettingRefused as `calendar_of` does.
+    """
+    return calendar_of(settings, clock, last_night=last_night(session))
 
 
 def load_engine(settings: Settings) -> Engine:
@@ -134,8 +145,8 @@ def open_wiring(
 ) -> Iterator[Wiring]:
     """Everything that a run of `workload` needs, closed at the end of the block."""
     clock = SystemClock()
-    calendar = calendar_of(settings, clock)
     with open_session(settings, workload) as session:
+        calendar = calendar_in(session, settings, clock)
         ports = Ports(
             landing=FileLanding(settings.landing_directory),
             engine=load_engine(settings),

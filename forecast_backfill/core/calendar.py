@@ -8,6 +8,9 @@ from datetime import datetime, timedelta, tzinfo
 
 from forecast_backfill.core.partition import DateRange
 
+CATCH_UP_NIGHTS = 7
+"""How many nights before the latest one nightly still runs after an outage."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
@@ -36,12 +39,33 @@ def latest_complete_date(*, now: datetime, zone: tzinfo) -> Date:
 
 
 def build_calendar(
-    *, first_date: Date, as_of: Date | None, pinned_seam: Date | None, now: datetime, zone: tzinfo
+    *,
+    first_date: Date,
+    as_of: Date | None,
+    pinned_seam: Date | None,
+    now: datetime,
+    zone: tzinfo,
+    last_night: Date | None = None,
 ) -> Calendar:
     """The calendar at `now`: `as_of` replaces the latest date, a pinned seam the default.
 
-    Raises ValueError as Calendar does.
+    `last_night` is the last date that nightly has sealed, None where it has sealed none. Raises
+    ValueError as Calendar does.
     """
     latest = as_of if as_of is not None else latest_complete_date(now=now, zone=zone)
-    seam = pinned_seam if pinned_seam is not None else latest
+    seam = pinned_seam
+    if seam is None:
+        seam = default_seam(first_date=first_date, latest_date=latest, last_night=last_night)
     return Calendar(first_date=first_date, latest_date=latest, seam=seam)
+
+
+def default_seam(*, first_date: Date, latest_date: Date, last_night: Date | None) -> Date:
+    """The date after the last night, and the latest date where nightly is up to date or never ran.
+
+    After an outage the missed nights are nightly's still, so that they can be run in their order.
+    Those of more than CATCH_UP_NIGHTS ago are history, which is backfill's.
+    """
+    if last_night is None:
+        return latest_date
+    oldest = max(first_date, latest_date - timedelta(days=CATCH_UP_NIGHTS))
+    return min(latest_date, max(oldest, last_night + timedelta(days=1)))

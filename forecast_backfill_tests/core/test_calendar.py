@@ -1,9 +1,11 @@
 """Which dates exist, and where the seam lies."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from forecast_backfill.core.calendar import Calendar, build_calendar, latest_complete_date
 
@@ -56,3 +58,31 @@ def test_the_dates_include_the_latest():
 def test_a_first_date_after_the_latest_is_refused():
     with pytest.raises(ValueError, match="the first date 2026-12-24 is after 2026-11-28"):
         build(first_date=date(2026, 12, 24))
+
+
+def test_after_an_outage_of_three_nights_the_missed_ones_are_still_nightlys():
+    assert build(last_night=date(2026, 11, 24)).seam == date(2026, 11, 25)
+
+
+def test_a_night_that_is_up_to_date_leaves_the_seam_at_the_latest_date():
+    assert build(last_night=date(2026, 11, 27)).seam == date(2026, 11, 28)
+    assert build(last_night=date(2026, 11, 28)).seam == date(2026, 11, 28)
+
+
+def test_after_a_month_without_nights_most_of_it_is_history():
+    assert build(last_night=date(2026, 10, 28)).seam == date(2026, 11, 21)
+
+
+def test_a_pinned_seam_stands_whatever_nightly_has_done():
+    pinned = build(pinned_seam=date(2026, 11, 20), last_night=date(2026, 11, 24))
+    assert pinned.seam == date(2026, 11, 20)
+
+
+@given(st.integers(-500, 500))
+def test_the_seam_is_a_date_of_the_calendar_and_never_skips_a_missed_night(offset):
+    """Every date that nightly has not sealed of the last week, or the latest one, is nightly's."""
+    last_night = date(2026, 11, 28) + timedelta(days=offset)
+    calendar = build(last_night=last_night)
+    assert calendar.first_date <= calendar.seam <= calendar.latest_date
+    missed = [day for day in calendar.dates if day > last_night and day >= date(2026, 11, 21)]
+    assert all(day >= calendar.seam for day in missed)
