@@ -58,14 +58,14 @@ def _serve(embedded: EmbeddedServer) -> Iterator[EmbeddedServer]:
 def database(server: EmbeddedServer) -> Iterator[str]:
     """The URL of a fresh migrated database, dropped after the test with who is still connected."""
     name = f"test_{next(_numbers)}"
-    yield from _copy(server.url, name, TEMPLATE)
+    yield from copy_database(server.url, name, TEMPLATE)
 
 
 @pytest.fixture
 def empty_database(server: EmbeddedServer) -> Iterator[str]:
     """The URL of a fresh database without our schema."""
     name = f"empty_{next(_numbers)}"
-    yield from _copy(server.url, name, "template1")
+    yield from copy_database(server.url, name, "template1")
 
 
 @pytest.fixture
@@ -74,7 +74,8 @@ def database_url(database: str) -> str:
     return database
 
 
-def _copy(url: str, name: str, template: str) -> Iterator[str]:
+def copy_database(url: str, name: str, template: str) -> Iterator[str]:
+    """The URL of a new database, a copy of the template, dropped at the end."""
     administration = _with_database(url, "postgres")
     _execute(
         administration,
