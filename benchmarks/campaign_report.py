@@ -73,7 +73,6 @@ class CampaignReport:
     def as_markdown(self, *, command: str, machine: str) -> str:
         """The section: machine, command, table, verdicts, and how it was measured."""
         batched, bare = self.batched, self.bare
-        share = batched.task_seconds / batched.launch_to_last
         return "\n".join(
             [
                 "## A campaign through Dagster's daemon",
@@ -88,18 +87,25 @@ class CampaignReport:
                 f"| bare COPY of the same rows | {batched.partitions:,} | – | – "
                 f"| {bare.seconds:.3f} s | {batched.partitions * 60 / bare.seconds:,.0f} | – | – |",
                 "",
-                f"Batches are {self.ratio:.1f} times as fast as one run a partition "
-                f"({self.ratio_without_wait:.1f} without the wait for the first commit). "
-                f"They wrote {batched.rows:,} rows ({bare.encoded_bytes / 1e6:.1f} MB as COPY sends them); "
-                f"bare COPY is {batched.launch_to_last / bare.seconds:,.0f} times as fast. The "
-                f"partition tasks took {batched.task_seconds:.1f} s in all "
-                f"({batched.task_seconds * 1000 / batched.partitions:.0f} ms each), "
-                f"{share:.2f} s in each second from launch to last commit.",
+                self._comparison(),
                 "",
                 *self._verdict_lines(),
                 "",
                 HOW,
             ]
+        )
+
+    def _comparison(self) -> str:
+        batched, bare = self.batched, self.bare
+        each = batched.task_seconds / batched.partitions
+        share = batched.task_seconds / batched.launch_to_last
+        return (
+            f"Batches are {self.ratio:.1f} times as fast as one run a partition "
+            f"({self.ratio_without_wait:.1f} without the wait for the first commit). They wrote "
+            f"{batched.rows:,} rows, {bare.encoded_bytes / 1e6:.1f} MB as COPY sends them; bare "
+            f"COPY is {batched.launch_to_last / bare.seconds:,.0f} times as fast. The partition "
+            f"tasks took {batched.task_seconds:.1f} s in all, {each * 1000:.0f} ms each: "
+            f"{share:.2f} s in each second from launch to last commit."
         )
 
     def _scaled_row(self) -> str:

@@ -87,9 +87,11 @@ class Site:
         try:
             printed, complained = process.communicate()
         finally:
-            # A server that is half started could not be stopped: let the verb come to its end.
-            with undisturbed():
-                process.wait()
+            if process.poll() is None:
+                # A server that is half started could not be stopped: the verb comes to its end.
+                click.echo("stopping …", err=True)
+                with undisturbed():
+                    process.wait()
         if process.returncode != 0:
             said = complained.strip() or printed.strip()
             raise click.ClickException(f"forecast-backfill {' '.join(arguments)}: {said}")
@@ -111,7 +113,8 @@ def running_site(*, root: Path, landing: Path, batch_size: int) -> Iterator[Site
         shutil.copy(CHECKOUT / name, root)
     site = Site(root=root, landing=landing, port=_free_port(), batch_size=batch_size)
     try:
-        url = site.call("up", "--dagster")["database_url"]
+        url = site.call("up")["database_url"]
+        site.call("up", "--dagster")
         _wait_for_daemon(url)
         yield site
     finally:

@@ -1,0 +1,1 @@
+"""Tests of what the benches make of their measurements."""
