@@ -36,6 +36,25 @@ COMMENT ON CONSTRAINT daily_demand_is_unique_by_grain ON daily_demand IS
 COMMENT ON CONSTRAINT daily_demand_authority_is_known ON daily_demand IS
     'Every row names who stands behind it: 10 backfill, 20 live, 30 correction.';
 
+-- The canonical text of core/fingerprint.py, value by value. PostgreSQL puts such a function's body
+-- in place of its call, which is ten times faster, only where the body promises as much as the
+-- function does: making text of a number promises STABLE, not IMMUTABLE.
+CREATE FUNCTION canonical_text(value text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN coalesce(length(value) || ':' || value, '-');
+CREATE FUNCTION canonical_text(value boolean) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE WHEN value THEN '1:1' WHEN NOT value THEN '1:0' ELSE '-' END;
+-- The lengths of common numbers are found by comparison: measuring costs a second text each.
+CREATE FUNCTION canonical_text(value bigint) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN value < 0 THEN length(value::text) || ':' || value
+        WHEN value < 10 THEN '1:' || value
+        WHEN value < 100 THEN '2:' || value
+        WHEN value < 1000 THEN '3:' || value
+        WHEN value < 10000 THEN '4:' || value
+        WHEN value IS NULL THEN '-'
+        ELSE length(value::text) || ':' || value
+    END;
+
 CREATE TABLE daily_demand_superseded (
     LIKE daily_demand,
     superseded_at timestamptz NOT NULL,

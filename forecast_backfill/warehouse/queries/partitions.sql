@@ -16,29 +16,34 @@ DELETE FROM daily_demand WHERE date = :date AND region = :region;
 
 -- name: fingerprint_partition(date, region, prefix)^
 -- The canonical text of core/fingerprint.py. Date and region are the same in every row here, so
--- their part of it is a parameter. The stored row_hash is not looked at. Grouping counts distinct
--- codes at half the price of count(DISTINCT), which sorts them.
-SELECT count(*) AS rows,
-       coalesce(sum(('x' || substr(md5(
-           :prefix
-           || length(store_id) || ':' || store_id
-           || length(product_id) || ':' || product_id
-           || length(demand_group) || ':' || demand_group
-           || octet_length(units::text) || ':' || units
-           || octet_length(revenue_cents::text) || ':' || revenue_cents
-           || octet_length(discount_cents::text) || ':' || discount_cents
-           || octet_length(baskets::text) || ':' || baskets
-           || coalesce(octet_length(list_price_cents::text) || ':' || list_price_cents, '-')
-           || CASE WHEN on_display IS NULL THEN '-' WHEN on_display THEN '1:1' ELSE '1:0' END
-           || CASE WHEN on_mailer IS NULL THEN '-' WHEN on_mailer THEN '1:1' ELSE '1:0' END
-       ), 1, 15))::bit(60)::bigint), 0) AS checksum,
+-- their part of it is a parameter. The stored row_hash is not looked at. Grouping counts products
+-- at half the price of count(DISTINCT), which sorts them; stores come sorted.
+SELECT coalesce(sum(rows), 0) AS rows,
+       coalesce(sum(checksum), 0) AS checksum,
        coalesce(sum(units), 0) AS units,
        coalesce(sum(revenue_cents), 0) AS revenue_cents,
-       (SELECT count(*) FROM (
-           SELECT FROM daily_demand WHERE date = :date AND region = :region GROUP BY store_id
-       ) AS store) AS stores,
-       (SELECT count(*) FROM (
-           SELECT FROM daily_demand WHERE date = :date AND region = :region GROUP BY product_id
-       ) AS product) AS products
-FROM daily_demand
-WHERE date = :date AND region = :region;
+       (SELECT count(DISTINCT store_id) FROM daily_demand
+        WHERE date = :date AND region = :region) AS stores,
+       count(*) AS products
+FROM (
+    SELECT count(*) AS rows,
+           -- The first 60 bits, which are 15 hexadecimal digits.
+           sum(('x' || md5(
+               :prefix
+               || canonical_text(store_id)
+               || canonical_text(product_id)
+               || canonical_text(demand_group)
+               || canonical_text(units)
+               || canonical_text(revenue_cents)
+               || canonical_text(discount_cents)
+               || canonical_text(baskets)
+               || canonical_text(list_price_cents)
+               || canonical_text(on_display)
+               || canonical_text(on_mailer)
+           ))::bit(60)::bigint) AS checksum,
+           sum(units) AS units,
+           sum(revenue_cents) AS revenue_cents
+    FROM daily_demand
+    WHERE date = :date AND region = :region
+    GROUP BY product_id
+) AS product;
