@@ -16,16 +16,16 @@ class Plan:
     """How to fit: `origins` past origins, `origin_step` days apart, are learnt from.
 
     Each needs `min_history` days before it. On the held out last `horizon` days LightGBM may lose
-    to the formula by the factor `tolerance` at most.
+    to the formula by the factor `tolerance` at most: 14 days cannot tell 1 % from chance.
     """
 
     horizon: int = 14
     origins: int = 5
     origin_step: int = 7
     min_history: int = 28
-    rounds: int = 30
+    rounds: int = 20
     seed: int = 20171225
-    tolerance: float = 1.0
+    tolerance: float = 1.01
 
     def __post_init__(self) -> None:
         if not 1 <= self.horizon <= KNOWN_AHEAD_DAYS:
