@@ -134,9 +134,9 @@ def _replace(
 
 
 def _switch(day: Date, request: RunRequest, ports: NightPorts) -> Publication | NothingToPublish:
-    model = ports.models.find(day)
-    refused_for = _refusal(ports.windows.find(day))
     with ports.publications.transaction(day, request) as transaction:
+        # Read after the lease was taken, so that two switches of a date see each other's model.
+        model = ports.models.find(day)
         publication = plan_publication(
             day,
             regions=ports.regions,
@@ -144,7 +144,7 @@ def _switch(day: Date, request: RunRequest, ports: NightPorts) -> Publication | 
             fresh={} if model is None else transaction.fresh(model.version),
             previous=transaction.previous(),
             degraded_for=() if model is None else model.degraded_for,
-            refused_for=refused_for,
+            refused_for=_refusal(ports.windows.find(day)),
         )
         if isinstance(publication, Publication):
             transaction.switch(publication)

@@ -26,12 +26,9 @@ class PostgresWindows:
 
     def find(self, day: Date) -> WindowVerdict | None:
         """The window as it was judged last."""
-        with self._session.transaction() as connection:
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        with self._session.use() as connection:
             row = statements().find_window(connection, date=day)
-            if row is None:
-                return None
-            return _verdict(row, list(statements().find_coverage(connection, date=day)))
+        return None if row is None else _verdict(row)
 
     def store(self, verdict: WindowVerdict, request: RunRequest) -> None:
         """Put the verdict and its exclusions in the place of what was there."""
@@ -124,8 +121,8 @@ class PostgresDemand:
             )
 
 
-def _verdict(row: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]) -> WindowVerdict:
-    override = None
+def _verdict(row: Mapping[str, Any]) -> WindowVerdict:
+    listed, override = row["listed"], None
     if row["override_by"] is not None:
         override = Override(by=row["override_by"], reason=row["override_reason"])
     return WindowVerdict(
@@ -146,7 +143,7 @@ def _verdict(row: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]) -> Win
 
 def _left_out(row: Mapping[str, Any]) -> LeftOut:
     return LeftOut(
-        partition=Partition(date=row["partition_date"], region=row["region"]),
+        partition=Partition(date=Date.fromisoformat(row["partition_date"]), region=row["region"]),
         state=CellState(row["state"]),
         reason=row["reason"],
     )

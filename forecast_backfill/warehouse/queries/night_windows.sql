@@ -1,9 +1,9 @@
 -- name: find_window(date)^
-SELECT * FROM training_window WHERE date = :date;
-
--- name: find_coverage(date)
-SELECT partition_date, region, state, is_used, reason
-FROM model_coverage WHERE date = :date ORDER BY partition_date, region;
+SELECT judged.*, (
+    SELECT coalesce(jsonb_agg(listed ORDER BY partition_date, region), '[]')
+    FROM model_coverage AS listed WHERE listed.date = judged.date
+) AS listed
+FROM training_window AS judged WHERE date = :date;
 
 -- name: store_window(date, verdict, reasons, window_start, window_end, regions, expected, left_out, seals, window_digest, changed_dates, override_by, override_reason, workload, run_id, campaign_id)!
 INSERT INTO training_window
