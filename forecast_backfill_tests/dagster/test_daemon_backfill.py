@@ -17,6 +17,7 @@ from forecast_backfill.dagster_defs.graphql_client import DagsterClient
 from forecast_backfill.dagster_defs.partition_keys import format_key
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.connect import resolve_database_url
+from forecast_backfill_tests.browser.page import chromium, text_of, visit
 from forecast_backfill_tests.dagster.conftest import Site
 from forecast_backfill_tests.dagster.event_log import evaluations, materialized, runs_of
 from forecast_backfill_tests.dagster.small_chain import (
@@ -31,6 +32,10 @@ from forecast_backfill_tests.dagster.small_chain import (
 
 GOOD_KEYS = sorted(format_key(each) for each in GOOD)
 CLOSING_SECONDS = 100.0
+
+needs_browser = pytest.mark.skipif(
+    chromium() is None, reason="no Chromium on this machine: apt-get install chromium"
+)
 
 
 def forecast_backfill(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -164,6 +169,21 @@ def test_status_tells_the_campaign(campaign: dict) -> None:
 def test_quarantine_show_lists_every_fault_of_a_partition(campaign: dict) -> None:
     found = forecast_backfill("quarantine", "show", "2026-03-03", "R02")
     assert "sales.csv.gz:3 sales_value '3,00' decimal_comma" in found.stdout
+
+
+@needs_browser
+def test_the_campaigns_page_shows_what_succeeded_and_what_failed(
+    status: str, dagster_dev: str, campaign: dict
+) -> None:
+    shown = text_of(visit(f"{dagster_dev}/runs/b/{campaign['campaign_id']}"))
+    assert "daily_demand 100% completed 12 0 10 2" in shown
+
+
+@needs_browser
+def test_the_checks_view_shows_both_checks_of_the_asset(status: str, dagster_dev: str) -> None:
+    shown = text_of(visit(f"{dagster_dev}/assets/daily_demand?view=checks"))
+    assert "source_intact" in shown
+    assert "reconcile_parity" in shown
 
 
 def test_a_retry_without_a_changed_source_is_refused(campaign: dict) -> None:
