@@ -1,185 +1,191 @@
-"""Measures the commit step of one partition against bare COPY of the same rows.
+"""Measures the commit step and the whole task of one partition against bare COPY of the same rows.
 
-Run as `python benchmarks/commit_step.py`; starts a server of its own and removes it afterwards.
+Run as `python -m benchmarks.commit_step`; starts a server of its own and removes it afterwards.
+Bare COPY is binary COPY of the same rows, encoded by the same code while it runs, into a table with
+neither index nor constraint. The kinds take turns within a round, so that a busy moment of the
+machine meets them all; a ratio is the median over the rounds of one round's two figures.
+Outside the clock the partition is vacuumed before each turn, as autovacuum does between campaigns.
 """
 
 from __future__ import annotations
 
+import resource
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import cast
 
-import numpy as np
-import psycopg
 import pyarrow as pa
 
-from forecast_backfill.core.fingerprint import row_hash
-from forecast_backfill.core.partition import Partition
-from forecast_backfill.core.source import ControlTotals
+from benchmarks.one_partition import PARTITION, land_dimensions, land_sales
+from forecast_backfill.app.run_partition import run_partition
+from forecast_backfill.core.outcome import Written
 from forecast_backfill.core.states import Workload
 from forecast_backfill.core.version import Authority, Version
-from forecast_backfill.ports import Completion, OutputIdentity, RunRequest
-from forecast_backfill.settings import Settings
-from forecast_backfill.warehouse.connect import Session
-from forecast_backfill.warehouse.copy_rows import ROW_COLUMNS
+from forecast_backfill.ports import Completion, OutputIdentity, Prepared
+from forecast_backfill.settings import Settings, load_settings
+from forecast_backfill.warehouse.copy_rows import copy_rows
 from forecast_backfill.warehouse.embedded import EmbeddedServer
-from forecast_backfill.warehouse.ledger import PostgresLedger
-from forecast_backfill.warehouse.migrate import migrate
-from forecast_backfill.warehouse.partitions import PostgresWarehouse
+from forecast_backfill.wiring import Wiring, open_wiring
 
-PARTITION = Partition(date=date(2026, 11, 1), region="R07")
+SIZES = ((100, 60), (5_000, 25), (50_000, 11))
+NEIGHBOUR_ROWS = 10_000
 VERSION = Version(authority=Authority.BACKFILL, source_version=1_700_000_000_000_000)
-REQUEST = RunRequest(workload=Workload.BACKFILL, run_id="bench", campaign_id=None, epoch=1)
-TYPES = [
-    *("text", "text", "text", "int8", "int8", "int8", "int8", "int8", "bool", "bool", "int8"),
-    *("date", "text", "int2", "int8"),
-]
-TARGETS = f"{', '.join(ROW_COLUMNS)}, date, region, authority, source_version"
+BARE = "bare COPY"
 
 
-def build_rows(count: int, seed: int) -> pa.Table:
-    """Rows as an engine hands them over, sorted by key, of about 85 bytes."""
-    random = np.random.default_rng(seed)
-    numbers = {
-        "units": random.integers(1, 9, count),
-        "revenue_cents": random.integers(50, 3000, count),
-        "discount_cents": random.integers(0, 99, count),
-        "baskets": random.integers(1, 5, count),
-        "list_price_cents": pa.array(
-            random.integers(50, 900, count), mask=random.random(count) < 0.2
-        ),
-        "on_display": pa.array(random.random(count) < 0.5, mask=random.random(count) < 0.3),
-        "on_mailer": pa.array(random.random(count) < 0.5),
-    }
-    columns = {
-        "store_id": pa.array([str(300 + index // 500) for index in range(count)]),
-        "product_id": pa.array([str(1_000_000 + index % 500 * 7) for index in range(count)]),
-        "demand_group": pa.array(["FLUID MILK PRODUCTS"] * count),
-        **numbers,
-    }
-    table = pa.table(columns)
-    key = (PARTITION.date.isoformat(), PARTITION.region)
-    hashes = [row_hash((*key, *row.values())) for row in table.to_pylist()]
-    return table.append_column("row_hash", pa.array(hashes, pa.int64()))
+class Bench:
+    """One size on one session."""
+
+    def __init__(self, wiring: Wiring, rows: int) -> None:
+        self._wiring = wiring
+        self._request = wiring.request(reprocess=True)
+        self._directory = wiring.settings.landing_directory
+        self._rows = rows
+        self._first, self._changed = self._prepare(seed=2), self._prepare(seed=1)
+        self._last = self._first
+
+    def kinds(self) -> dict[str, tuple[Callable[[], None], Callable[[], None]]]:
+        """By name what is done before the clock starts, and what is measured."""
+        first, changed = self._first, self._changed
+        return {
+            BARE: (lambda: self._execute("TRUNCATE bare"), self._copy_bare),
+            "commit step, first write": (self._forget, lambda: self._commit(first)),
+            "commit step, replaced by the same": (self._start, lambda: self._commit(first)),
+            "commit step, replaced by others": (self._start, lambda: self._commit(changed)),
+            "  and the old ones kept": (self._start, lambda: self._commit(first, keeps=True)),
+            "whole task, first write": (self._forget, self._run_task),
+            "whole task, replaced by the same": (self._tidy, self._run_task),
+        }
+
+    def surround(self) -> None:
+        """Give the partition neighbours, so that its rows are not the last ones of the key."""
+        for days in (-1, 1):
+            date = PARTITION.date + timedelta(days=days)
+            rows = cast("pa.Table", self._first.rows).slice(0, NEIGHBOUR_ROWS)
+            with self._wiring.session.use() as connection:
+                copy_rows(connection, replace(PARTITION, date=date), rows, VERSION)
+
+    def _prepare(self, seed: int) -> Prepared:
+        land_sales(self._directory, self._rows, seed)
+        landing, engine = self._wiring.ports.landing, self._wiring.ports.engine
+        prepared = engine.prepare(landing.read(PARTITION), landing.dimensions(PARTITION))
+        assert isinstance(prepared, Prepared)
+        assert prepared.rows.num_rows == self._rows
+        return prepared
+
+    def _copy_bare(self) -> None:
+        with self._wiring.session.use() as connection:
+            rows = cast("pa.Table", self._first.rows)
+            copy_rows(connection, PARTITION, rows, VERSION, "bare")
+
+    def _commit(self, prepared: Prepared, *, keeps: bool = False) -> None:
+        """Lease, epoch, delete, copy, fingerprint, ledger, event, commit."""
+        warehouse = self._wiring.ports.warehouse
+        with warehouse.transaction(PARTITION, self._request) as transaction:
+            transaction.take_lease()
+            transaction.hold_epoch()
+            if keeps:
+                transaction.keep_superseded()
+            replaced = transaction.replace(prepared.rows, VERSION)
+            assert transaction.fingerprint() == prepared.fingerprint
+            transaction.complete(
+                Completion(
+                    identity=OutputIdentity(
+                        source_digest="s", code_version="c", dimension_version="d"
+                    ),
+                    fingerprint=prepared.fingerprint,
+                    totals=prepared.totals,
+                    exclusions=prepared.exclusions,
+                    version=VERSION,
+                    replaced_rows=replaced,
+                    seconds=0.0,
+                )
+            )
+
+    def _run_task(self) -> None:
+        """Admission, read, validate, transform, commit."""
+        outcome = run_partition(PARTITION, self._request, self._wiring.ports)
+        assert isinstance(outcome, Written), outcome
+
+    def _forget(self) -> None:
+        key = f"date = '{PARTITION.date}' AND region = '{PARTITION.region}'"
+        self._execute(f"DELETE FROM daily_demand WHERE {key}")
+        self._execute(f"DELETE FROM partition_ledger WHERE {key}")
+        self._start()
+
+    def _start(self) -> None:
+        self._tidy()
+        self._wiring.ports.ledger.start(PARTITION, self._request)
+
+    def _tidy(self) -> None:
+        self._execute("TRUNCATE daily_demand_superseded")
+        self._execute("VACUUM ANALYZE daily_demand")
+
+    def _execute(self, statement: str) -> None:
+        with self._wiring.session.use() as connection:
+            connection.execute(statement.encode())
 
 
-def bare_rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The same rows as tuples, with partition and version."""
-    tail = (PARTITION.date, PARTITION.region, int(VERSION.authority), VERSION.source_version)
-    return [(*row.values(), *tail) for row in table.to_pylist()]
-
-
-def copy_tuples(connection: psycopg.Connection[Any], rows: list[tuple[Any, ...]]) -> None:
-    """Binary COPY, encoded by psycopg row by row."""
-    statement = f"COPY bare ({TARGETS}) FROM STDIN (FORMAT binary)"
-    with connection.cursor() as cursor, cursor.copy(statement.encode()) as copy:
-        copy.set_types(TYPES)
-        for row in rows:
-            copy.write_row(row)
-
-
-def copy_encoded(connection: psycopg.Connection[Any], encoded: bytes) -> None:
-    """Binary COPY of bytes that were encoded before."""
-    statement = f"COPY bare ({TARGETS}) FROM STDIN (FORMAT binary)"
-    with connection.cursor() as cursor, cursor.copy(statement.encode()) as copy:
-        copy.write(encoded)
-
-
-def commit_step(session: Session, table: pa.Table, completion: Completion) -> None:
-    """Lease, epoch, delete, copy, fingerprint, ledger, event, commit; the start is not in it."""
-    with PostgresWarehouse(session).transaction(PARTITION, REQUEST) as transaction:
-        transaction.take_lease()
-        transaction.hold_epoch()
-        transaction.replace(table, VERSION)
-        fingerprint = transaction.fingerprint()
-        transaction.complete(replace(completion, fingerprint=fingerprint))
-
-
-def measure(prepare: Callable[[], object], work: Callable[[], object], repeats: int) -> float:
-    """The median milliseconds of `work`, each after `prepare`."""
-    seconds: list[float] = []
-    for _ in range(repeats):
-        prepare()
-        started = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - started)
-    return statistics.median(seconds) * 1000
-
-
-def figures(url: str, count: int, repeats: int) -> dict[str, float]:
-    """The milliseconds of every way to write `count` rows."""
-    table, other = build_rows(count, 1), build_rows(count, 2)
-    rows = bare_rows(table)
-    session = Session(url, Workload.BACKFILL, Settings())
-    ledger = PostgresLedger(session)
-    found: dict[str, float] = {}
-    with session.use() as connection:
+def measure(wiring: Wiring, rows: int, rounds: int) -> dict[str, list[float]]:
+    """The milliseconds of every kind in every round, after one that does not count."""
+    with wiring.session.use() as connection:
         connection.execute("DROP TABLE IF EXISTS bare; CREATE TABLE bare (LIKE daily_demand)")
-        connection.execute("DELETE FROM daily_demand")
-        connection.execute("DELETE FROM partition_ledger")
+        connection.execute("TRUNCATE daily_demand, partition_ledger")
+    bench = Bench(wiring, rows)
+    bench.surround()
+    found: dict[str, list[float]] = {name: [] for name in bench.kinds()}
+    for _ in range(rounds + 1):
+        for name, (before, work) in bench.kinds().items():
+            before()
+            started = time.perf_counter()
+            work()
+            found[name].append((time.perf_counter() - started) * 1000)
+    return {name: times[1:] for name, times in found.items()}
 
-        def empty() -> None:
-            connection.execute("TRUNCATE bare")
 
-        found["binary COPY, encoded row by row"] = measure(
-            empty, lambda: copy_tuples(connection, rows), repeats
+def show(rows: int, found: dict[str, list[float]]) -> None:
+    """One size of the table."""
+    rounds = len(found[BARE])
+    sys.stdout.write(f"\n{rows} rows, {rounds} rounds{'median':>26} {'least':>11} {'ratio':>8}\n")
+    for name, times in found.items():
+        ratio = statistics.median(a / b for a, b in zip(times, found[BARE], strict=True))
+        sys.stdout.write(
+            f"  {name:36} {statistics.median(times):8.1f} ms {min(times):8.1f} ms {ratio:6.1f} x\n"
         )
-        out = f"COPY bare ({TARGETS}) TO STDOUT (FORMAT binary)"
-        with connection.cursor() as cursor, cursor.copy(out.encode()) as copy:
-            encoded = b"".join(bytes(part) for part in copy)
-        found["binary COPY, encoded before"] = measure(
-            empty, lambda: copy_encoded(connection, encoded), repeats
-        )
-        connection.execute("DROP TABLE bare")
-        completion = Completion(
-            identity=OutputIdentity(source_digest="s", code_version="c", dimension_version="d"),
-            fingerprint=None,  # type: ignore[arg-type]
-            totals=ControlTotals(lines=count, units=0, revenue_cents=0, stores=0),
-            exclusions={},
-            version=VERSION,
-            replaced_rows=0,
-            seconds=0.0,
-        )
+    sys.stdout.flush()
 
-        def first() -> None:
-            connection.execute("TRUNCATE daily_demand")
-            ledger.start(PARTITION, REQUEST)
 
-        found["commit step, first write"] = measure(
-            first, lambda: commit_step(session, table, completion), repeats
-        )
-        turns = iter([other, table] * repeats)
-        connection.execute("VACUUM ANALYZE daily_demand")
-        found["commit step, replacing as many rows"] = measure(
-            lambda: ledger.start(PARTITION, REQUEST),
-            lambda: commit_step(session, next(turns), completion),
-            repeats,
-        )
-    session.close()
-    return found
+def run(settings: Settings) -> None:
+    """Measure and show every size."""
+    land_dimensions(settings.landing_directory)
+    with open_wiring(settings, workload=Workload.BACKFILL, run_id="bench") as wiring:
+        for rows, rounds in SIZES:
+            show(rows, measure(wiring, rows, rounds))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(f"\npeak memory of this process: {peak:.0f} MiB\n")
 
 
 def main() -> None:
-    """Print the table."""
+    """Run on a server and a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="fb-", ignore_cleanup_errors=True) as home:
         server = EmbeddedServer(Path(home))
         try:
-            url = server.start()
-            migrate(url)
-            for count, repeats in ((100, 50), (5_000, 15), (50_000, 9)):
-                found = figures(url, count, repeats)
-                bare = found["binary COPY, encoded before"]
-                sys.stdout.write(f"\n{count} rows, median of {repeats}\n")
-                for name, milliseconds in found.items():
-                    sys.stdout.write(
-                        f"  {name:38} {milliseconds:8.1f} ms {milliseconds / bare:5.1f} x\n"
-                    )
+            run(
+                load_settings(
+                    home=Path(home),
+                    database_url=server.start(),
+                    landing=Path(home) / "landing",
+                    first_date=PARTITION.date - timedelta(days=30),
+                    as_of=PARTITION.date + timedelta(days=30),
+                    seam=PARTITION.date + timedelta(days=30),
+                )
+            )
         finally:
             server.stop()
 
