@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,14 +19,13 @@ import click
 
 from benchmarks.interruption import undisturbed
 from benchmarks.machine import CHECKOUT
+from benchmarks.readiness import wait_until_ready
 from forecast_backfill.settings import PREFIX, Settings, load_settings
-from forecast_backfill.warehouse.connect import connect_plainly
 
 FIRST_DATE = Date(2025, 1, 1)
 AS_OF = Date(2025, 12, 31)
 """Pinned, so that a bench does the same work on every day: 365 dates × 40 regions exist."""
 
-DAEMON_SECONDS = 90.0
 COMMAND_LINE = (sys.executable, "-c", "from forecast_backfill.cli.main import main; main()")
 
 
@@ -115,24 +113,11 @@ def running_site(*, root: Path, landing: Path, batch_size: int) -> Iterator[Site
     try:
         url = site.call("up")["database_url"]
         site.call("up", "--dagster")
-        _wait_for_daemon(url)
+        wait_until_ready(site.settings.dagster_url, url)
         yield site
     finally:
         with undisturbed():
             site.call("down")
-
-
-def _wait_for_daemon(url: str) -> None:
-    """Wait for the first heartbeat: what is measured is a campaign, not Dagster's start."""
-    query = "SELECT count(*) FROM public.daemon_heartbeats WHERE daemon_type = 'BACKFILL'"
-    deadline = time.monotonic() + DAEMON_SECONDS
-    with connect_plainly(url) as connection:
-        while time.monotonic() < deadline:
-            (beats,) = connection.execute(query).fetchone() or (0,)
-            if beats:
-                return
-            time.sleep(0.5)
-    raise click.ClickException(f"Dagster's daemon gave no sign of life in {DAEMON_SECONDS:.0f} s")
 
 
 def _free_port() -> int:
