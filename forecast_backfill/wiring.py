@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from datetime import date as Date
@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 # Long enough for a restart of the database.
 RETRY_SECONDS = 90.0
+FIRST_WAIT_SECONDS = 0.1
 
 
 class SystemClock:
@@ -50,7 +51,14 @@ class SystemClock:
 
 
 def retry_interrupted(attempt: Callable[[], T]) -> T:
-    """Run the attempt, and again with backoff and jitter where the database was interrupted."""
+    """Run the attempt, and again with backoff and jitter where the database was interrupted.
+
+    Patience begins with the first interruption: a task may have waited at a boundary for hours
+    (paused for a restart of the database, say) before it came to that.
+    """
+    with suppress(DatabaseInterrupted):
+        return attempt()
+    time.sleep(FIRST_WAIT_SECONDS)
     for again in stamina.retry_context(
         on=DatabaseInterrupted, attempts=None, timeout=RETRY_SECONDS, wait_initial=0.2
     ):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from forecast_backfill.app.admission import admitted
-from forecast_backfill.core.errors import EpochRaised, ForecastBackfillError
+from forecast_backfill.core.errors import DatabaseInterrupted, EpochRaised, ForecastBackfillError
 from forecast_backfill.core.outcome import (
     Failed,
     Mismatched,
@@ -50,18 +51,17 @@ def run_batch(
     """Try every partition in turn and tell each outcome as soon as it is known.
 
     A partition that fails, in whatever way, does not keep the others from being tried. Raises
-    EpochRaised where the workload was killed: then the rest is not tried.
+    EpochRaised where the workload was killed, and DatabaseInterrupted where the database stays away
+    so long that not even a failure can be recorded: then the rest is not tried.
     """
     outcomes: list[Outcome] = []
     for partition in partitions:
         try:
             outcome = run_partition(partition, request, ports)
-        except EpochRaised:
+        except (EpochRaised, DatabaseInterrupted):
             raise
         except Exception as error:  # noqa: BLE001 — one partition's bug must not cost the others
-            reason = f"{type(error).__name__}: {error}"
-            ports.ledger.fail(partition, request, reason=reason)
-            outcome = Failed(partition=partition, reason=reason)
+            outcome = _fail(partition, request, ports, f"{type(error).__name__}: {error}")
         tell(outcome)
         outcomes.append(outcome)
     return outcomes
@@ -71,20 +71,43 @@ def run_partition(partition: Partition, request: RunRequest, ports: Ports) -> Ou
     """Admit, read, validate, transform and commit one partition; what it came to.
 
     Transient database errors repeat the whole partition. Raises EpochRaised where the workload was
-    killed after the request was made.
+    killed after the request was made, and DatabaseInterrupted where no failure can be recorded.
     """
     verdict = judge(partition=partition, workload=request.workload, seam=ports.seam)
     if isinstance(verdict, SeamRefusal):
-        ports.ledger.refuse(partition, request, reason=verdict.reason)
-        return Refused(partition=partition, refusal=verdict)
+        return ports.retry(lambda: _refuse(partition, verdict, request, ports))
     try:
         return ports.retry(lambda: _attempt(partition, request, ports))
     except EpochRaised as error:
-        ports.ledger.fail(partition, request, reason=str(error))
+        _fail(partition, request, ports, str(error))
         raise
     except ForecastBackfillError as error:
-        ports.ledger.fail(partition, request, reason=str(error))
-        return Failed(partition=partition, reason=str(error))
+        return _fail(partition, request, ports, str(error))
+    except Exception:
+        raise
+    except BaseException as stop:
+        # Whoever cancels the run waits for it: one try, and the next run takes over what it leaves.
+        with suppress(Exception):
+            ports.ledger.fail(partition, request, reason=f"stopped by {type(stop).__name__}")
+        raise
+
+
+def _refuse(
+    partition: Partition, refusal: SeamRefusal, request: RunRequest, ports: Ports
+) -> Refused:
+    ports.ledger.refuse(partition, request, reason=refusal.reason)
+    return Refused(partition=partition, refusal=refusal)
+
+
+def _fail(partition: Partition, request: RunRequest, ports: Ports, reason: str) -> Failed:
+    failed = Failed(partition=partition, reason=reason)
+
+    def record() -> Outcome:
+        ports.ledger.fail(partition, request, reason=reason)
+        return failed
+
+    ports.retry(record)
+    return failed
 
 
 def _attempt(partition: Partition, request: RunRequest, ports: Ports) -> Outcome:

@@ -42,6 +42,7 @@ from forecast_backfill.dagster_defs.metadata import (
 )
 from forecast_backfill.dagster_defs.partition_keys import DATE_DIMENSION, REGION_DIMENSION
 from forecast_backfill.ports import Ledger, OutputIdentity
+from forecast_backfill.wiring import retry_interrupted
 
 DAILY_DEMAND = AssetKey("daily_demand")
 POS_SALES = AssetKey("pos_sales")
@@ -69,7 +70,8 @@ class Teller:
     def _identity(self, outcome: Outcome) -> OutputIdentity | None:
         if not isinstance(outcome, Written | Unchanged):
             return None
-        row = self._ledger.find(outcome.partition)
+        partition = outcome.partition
+        row = retry_interrupted(lambda: self._ledger.find(partition))
         return None if row is None else row.identity
 
 

@@ -123,6 +123,12 @@ class Session:
             yield self._open()
         except _LOST as error:
             raise _interrupted(error) from error
+        except Exception:
+            raise
+        except BaseException:
+            # Told to stop, perhaps in the middle of a statement: that connection is of no more use.
+            self.close()
+            raise
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:

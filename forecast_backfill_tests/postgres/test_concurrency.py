@@ -247,3 +247,28 @@ def test_psycopg_errors_that_are_bugs_are_not_interruptions(database: str) -> No
         session.use() as connection,
     ):
         connection.execute("SELECT 1 FROM nowhere")
+
+
+def test_a_session_told_to_stop_inside_a_statement_can_be_used_at_once(database: str) -> None:
+    """Dagster cancels a run by an exception out of a signal handler, wherever the run is."""
+
+    class ToldToStop(BaseException):
+        pass
+
+    def stop(*_: object) -> None:
+        raise ToldToStop
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    try:
+        with open_session(database) as session:
+            PostgresLedger(session).start(PARTITION, REQUEST)
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(ToldToStop), session.transaction() as connection:
+                connection.execute("SELECT * FROM partition_ledger FOR UPDATE")
+                connection.execute("SELECT pg_sleep(60)")
+            began = time.monotonic()
+            PostgresLedger(session).fail(PARTITION, REQUEST, reason="stopped")
+            assert time.monotonic() - began < 20
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    assert fetch(database, "SELECT status FROM partition_ledger") == [("failed",)]
