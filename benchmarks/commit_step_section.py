@@ -43,13 +43,14 @@ def commit_step_markdown(printed: str, *, machine: str) -> str:
     """The section: the machine, the command and what it printed."""
     return "\n".join(
         [
-            "## The commit step of one partition",
+            "## One partition: commit step and whole task",
             "",
             machine,
             "- Command: `python -m benchmarks.commit_step`",
             "",
-            "Without Dagster, on an embedded server of its own; × is against binary COPY of the "
-            "same rows, encoded before, into a table without an index.",
+            "Without Dagster, on an embedded server of its own; × is against bare COPY of the same "
+            "rows by the same client into a table without an index. How it was measured: see the "
+            "first lines of `benchmarks/commit_step.py`.",
             "",
             "```text",
             printed,
