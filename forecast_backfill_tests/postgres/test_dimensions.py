@@ -271,6 +271,23 @@ def test_demand_is_joined_with_the_price_of_its_own_date(
     ]
 
 
+@pytest.mark.parametrize(
+    ("day", "prices"),
+    [
+        ("2026-10-04", []),
+        ("2026-10-05", [(199,)]),
+        ("2026-11-01", [(199,)]),
+        ("2026-11-02", [(219,)]),
+        ("2027-06-01", [(219,)]),
+    ],
+)
+def test_exactly_one_price_holds_on_each_day_from_the_first_on(
+    directory: Path, store: PostgresDimensions, database: str, day: str, prices: list[tuple[int]]
+):
+    _load(directory, store)
+    assert fetch(database, "SELECT price_cents FROM shelf_price_at('1001', %s)", day) == prices
+
+
 def test_a_price_is_known_only_once_it_is_recorded(directory: Path, store: PostgresDimensions):
     """On Friday nobody knows of Monday's rise: the price of then is taken to go on."""
     _load(directory, store)
