@@ -1,5 +1,6 @@
 """A night through its real adapters: what is left out, refused, kept and published."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -203,3 +204,60 @@ def test_forecasting_again_by_the_same_model_changes_nothing(wiring):
     fit_day(wiring)
     assert [each.is_changed for each in forecast_day(wiring)] == [True] * 4
     assert [each.is_changed for each in forecast_day(wiring)] == [False] * 4
+
+
+def test_a_window_that_ends_before_its_date_is_refused(wiring, database_url):
+    """A stale window passes every gate of accuracy; its last date has to be there."""
+    execute(database_url, "DELETE FROM partition_ledger WHERE date = %s", LAST)
+    seal_window(wiring)
+    verdict = judge(wiring)
+    assert (verdict.kind, verdict.reasons) == (
+        VerdictKind.REFUSED,
+        (f"{LAST} is missing in all 4 regions",),
+    )
+
+
+def test_a_date_that_was_never_sealed_is_missing(wiring):
+    """What lies in the tables does not count before it is sealed."""
+    seal_day(LAST, request=wiring.request(), ports=wiring.ports)
+    verdict = judge(wiring)
+    assert verdict.kind is VerdictKind.REFUSED
+    assert (verdict.expected, len(verdict.left_out)) == (360, 356)
+    assert {each.reason for each in verdict.left_out} == {"no seal has this partition"}
+
+
+def test_a_model_that_was_replaced_meanwhile_forecasts_nothing(wiring, database_url):
+    """The model's version and its bytes are read one after the other."""
+    seal_window(wiring)
+    fit_day(wiring)
+
+    class _Replaced:
+        def __init__(self, models):
+            self.find = models.find
+
+        def artefact(self, day, version):
+            return None
+
+    ports = replace(wiring.ports, models=_Replaced(wiring.ports.models))
+    outcomes = forecast_day(replace(wiring, ports=ports), regions=("R01",))
+    assert outcomes[0].reasons == ("the model was replaced meanwhile; launch it again",)
+    assert fetch(database_url, "SELECT count(*) FROM demand_forecast") == [(0,)]
+
+
+def test_forecasts_that_are_not_complete_are_not_written(wiring, database_url):
+    seal_window(wiring)
+    fit_day(wiring)
+
+    class _Short:
+        def __init__(self, forecaster):
+            self._forecaster = forecaster
+
+        def forecast(self, artefact, version):
+            whole = self._forecaster.forecast(artefact, version)
+            return {region: rows[1:] for region, rows in whole.items()}
+
+    ports = replace(wiring.ports, forecaster=_Short(wiring.ports.forecaster))
+    outcomes = forecast_day(replace(wiring, ports=ports), regions=("R01",))
+    first = LAST + timedelta(days=1)
+    assert outcomes[0].reasons == (f"1 forecasts are missing: BREAD on {first}",)
+    assert fetch(database_url, "SELECT count(*) FROM demand_forecast") == [(0,)]

@@ -1,5 +1,6 @@
 """Seals and windows: content decides versions, and a campaign's changes are named."""
 
+import threading
 from datetime import timedelta
 
 import pytest
@@ -7,10 +8,12 @@ import pytest
 from forecast_backfill.app.judge_window import judge_window
 from forecast_backfill.app.seal_day import seal_day
 from forecast_backfill.core.errors import EpochRaised
+from forecast_backfill.core.seal import build_seal
 from forecast_backfill.core.states import Workload
 from forecast_backfill.warehouse.control import PostgresControl
 from forecast_backfill_tests.app.nights import (
     LAST,
+    REGIONS,
     correct,
     execute,
     fetch,
@@ -109,3 +112,30 @@ def test_a_stored_verdict_comes_back_as_it_was(wiring, database_url):
     seal_window(wiring)
     judged = judge_window(LAST, request=wiring.request(), ports=wiring.ports)
     assert wiring.ports.windows.find(LAST) == judged
+
+
+def test_two_sealers_of_a_date_queue_up_and_the_later_one_has_the_later_content(
+    wiring, settings, database_url
+):
+    """The second starts while the first holds the lease, after a campaign's commit in between."""
+    held = []
+
+    def seal_too():
+        with night(settings, run_id="n2") as other:
+            seal(other)
+
+    second = threading.Thread(target=seal_too)
+
+    def build(outputs):
+        correct(database_url, DAY, "R02")
+        second.start()
+        second.join(timeout=1.0)
+        held.append(second.is_alive())
+        return build_seal(DAY, regions=REGIONS, outputs=outputs)
+
+    wiring.ports.seals.seal(DAY, wiring.request(), build)
+    second.join(timeout=20)
+    assert held == [True]
+    assert fetch(database_url, "SELECT version FROM demand_seal_region WHERE region = 'R02'") == [
+        (f"v2 9 {DAY}R02",)
+    ]
