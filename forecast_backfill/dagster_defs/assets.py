@@ -2,9 +2,7 @@
 
 # Without `from __future__ import annotations`: Dagster reads the asset's annotations as classes.
 
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from dagster import (
     AssetCheckSpec,
@@ -12,16 +10,13 @@ from dagster import (
     AssetsDefinition,
     AssetSpec,
     BackfillPolicy,
-    BetaWarning,
-    Failure,
     MultiPartitionsDefinition,
     Output,
-    PreviewWarning,
     asset,
 )
 
 from forecast_backfill.app.run_partition import run_batch
-from forecast_backfill.core.errors import ForecastBackfillError
+from forecast_backfill.dagster_defs.asset_bodies import GROUP, accepted_previews, expected_errors
 from forecast_backfill.dagster_defs.batch import batch_of, workload_of
 from forecast_backfill.dagster_defs.campaign_registration import register_backfill
 from forecast_backfill.dagster_defs.events import (
@@ -36,8 +31,6 @@ from forecast_backfill.dagster_defs.tags import BACKFILL_ID_TAG, REPROCESS_TAG
 from forecast_backfill.settings import Settings
 from forecast_backfill.wiring import open_wiring
 
-GROUP = "demand"
-
 
 def build_pos_sales(partitions: MultiPartitionsDefinition) -> AssetSpec:
     """What the retailer lands: files that nobody here writes."""
@@ -50,16 +43,7 @@ def build_pos_sales(partitions: MultiPartitionsDefinition) -> AssetSpec:
     )
 
 
-@contextmanager
-def _accepted_previews() -> Iterator[None]:
-    """Partitioned checks are a preview in Dagster 1.13, backfill policies a beta; both are used."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PreviewWarning)
-        warnings.simplefilter("ignore", BetaWarning)
-        yield
-
-
-@_accepted_previews()
+@accepted_previews()
 def build_daily_demand(
     settings: Settings, partitions: MultiPartitionsDefinition, code_version: str
 ) -> AssetsDefinition:
@@ -82,7 +66,7 @@ def build_daily_demand(
     )
     def daily_demand(context: AssetExecutionContext) -> Iterator[Output[None]]:
         tags = context.run.tags
-        with _expected_errors():
+        with expected_errors():
             batch = batch_of(tags, context.partition_keys, partitions)
             with open_wiring(
                 settings, workload=workload_of(tags), run_id=context.run.run_id
@@ -105,15 +89,6 @@ def _backfill_policy(settings: Settings) -> BackfillPolicy:
     if settings.batch_size == "all":
         return BackfillPolicy.single_run()
     return BackfillPolicy.multi_run(max_partitions_per_run=settings.batch_size)
-
-
-@contextmanager
-def _expected_errors() -> Iterator[None]:
-    """An expected error ends the run with its own words instead of a stack trace."""
-    try:
-        yield
-    except ForecastBackfillError as error:
-        raise Failure(description=str(error), allow_retries=False) from error
 
 
 def _check_specs(partitions: MultiPartitionsDefinition) -> list[AssetCheckSpec]:

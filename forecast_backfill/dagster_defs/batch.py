@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date as Date
 
-from dagster import MultiPartitionsDefinition, PartitionKeyRange
+from dagster import DailyPartitionsDefinition, MultiPartitionsDefinition, PartitionKeyRange
 
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.partition import Partition
@@ -37,15 +38,14 @@ def batch_of(
     Dagster can hand a batched asset other keys than the run's tags name, and report success for
     the tags' keys. Raises BatchRefused where the two differ, are empty, or are named twice.
     """
-    wanted = _keys_in_tags(tags, definition)
-    if not keys:
-        raise BatchRefused("the run names no partition")
-    if len(set(keys)) != len(keys) or set(keys) != set(wanted):
-        raise BatchRefused(
-            f"its tags name {len(wanted)} partitions ({wanted[0]} … {wanted[-1]}), "
-            f"but it would process {len(keys)} ({keys[0]} … {keys[-1]})"
-        )
-    return sorted(parse_key(key) for key in keys)
+    return sorted(parse_key(key) for key in _checked_keys(tags, keys, definition))
+
+
+def dates_of(
+    tags: Mapping[str, str], keys: Sequence[str], definition: DailyPartitionsDefinition
+) -> list[Date]:
+    """The dates of a run over an asset that is partitioned by date, with the same guard."""
+    return sorted(Date.fromisoformat(key) for key in _checked_keys(tags, keys, definition))
 
 
 def workload_of(tags: Mapping[str, str]) -> Workload:
@@ -54,7 +54,25 @@ def workload_of(tags: Mapping[str, str]) -> Workload:
     return Workload.NIGHTLY if is_nightly else Workload.BACKFILL
 
 
-def _keys_in_tags(tags: Mapping[str, str], definition: MultiPartitionsDefinition) -> list[str]:
+def _checked_keys(
+    tags: Mapping[str, str],
+    keys: Sequence[str],
+    definition: MultiPartitionsDefinition | DailyPartitionsDefinition,
+) -> Sequence[str]:
+    wanted = _keys_in_tags(tags, definition)
+    if not keys:
+        raise BatchRefused("the run names no partition")
+    if len(set(keys)) != len(keys) or set(keys) != set(wanted):
+        raise BatchRefused(
+            f"its tags name {len(wanted)} partitions ({wanted[0]} … {wanted[-1]}), "
+            f"but it would process {len(keys)} ({keys[0]} … {keys[-1]})"
+        )
+    return keys
+
+
+def _keys_in_tags(
+    tags: Mapping[str, str], definition: MultiPartitionsDefinition | DailyPartitionsDefinition
+) -> list[str]:
     start, end, single = (
         tags.get(name) for name in (RANGE_START_TAG, RANGE_END_TAG, SINGLE_PARTITION_TAG)
     )

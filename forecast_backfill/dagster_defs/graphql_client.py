@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -88,7 +89,7 @@ class DagsterClient:
                 answer: Any = json.load(response)
         except urllib.error.HTTPError as error:
             raise self._refused(f"it answered {error.code}: {_message_in(error)}") from error
-        except (OSError, json.JSONDecodeError) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             raise DagsterUnreachable(
                 f"no Dagster webserver at {self._url}",
                 why=str(getattr(error, "reason", error)),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dagster import Failure
 
 from forecast_backfill.core.outcome import Outcome, Quarantined, Unchanged, Written, reason_of
+from forecast_backfill.night_values import ForecastOutcome, ForecastRefused, ForecastWritten
 
 SHOWN_PARTITIONS = 10
 REASON_LIMIT = 240
@@ -23,6 +24,20 @@ def raise_unless_done(outcomes: Sequence[Outcome]) -> None:
     text = summarize(outcomes)
     if text is not None:
         raise Failure(description=text, allow_retries=False)
+
+
+def raise_unless_forecast(outcomes: Sequence[ForecastOutcome]) -> None:
+    """Fail the run, without retry, where any partition has no forecast of its own."""
+    undone = [each for each in outcomes if not isinstance(each, ForecastWritten)]
+    if not undone:
+        return
+    lines = [f"{len(undone)} of {len(outcomes)} partitions have no forecast:", ""]
+    for each in undone[:SHOWN_PARTITIONS]:
+        why = "; ".join(each.reasons) if isinstance(each, ForecastRefused) else "rolled back"
+        lines.append(f"  {each.partition}  {why[:REASON_LIMIT]}")
+    if len(undone) > SHOWN_PARTITIONS:
+        lines.append(f"  … and {len(undone) - SHOWN_PARTITIONS} more")
+    raise Failure(description="\n".join(lines), allow_retries=False)
 
 
 def summarize(outcomes: Sequence[Outcome]) -> str | None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 WORKLOAD_TAG = "forecast_backfill/workload"
 REPROCESS_TAG = "forecast_backfill/reprocess"
 LAUNCHED_BY_TAG = "forecast_backfill/launched_by"
+LAUNCH_TAG = "forecast_backfill/launch"
 BACKFILL_ID_TAG = "dagster/backfill"
 PRIORITY_TAG = "dagster/priority"
 RANGE_START_TAG = "dagster/asset_partition_range_start"
 RANGE_END_TAG = "dagster/asset_partition_range_end"
 SINGLE_PARTITION_TAG = "dagster/partition"
+
+PLANNER = "planner"
+"""What `launched_by` says of runs that a schedule or sensor of this project has launched."""
 
 NIGHTLY_PRIORITY = "10"
 BACKFILL_PRIORITY = "-10"

@@ -21,9 +21,16 @@ def materialized(instance: DagsterInstance) -> list[str]:
 
 
 def evaluations(instance: DagsterInstance, check: str) -> dict[str, AssetCheckEvaluation]:
+    """Partition key → the last evaluation of a check on `daily_demand`."""
+    return evaluations_of(instance, "daily_demand", check)
+
+
+def evaluations_of(
+    instance: DagsterInstance, asset: str, check: str
+) -> dict[str, AssetCheckEvaluation]:
     """Partition key → the last evaluation of the check, as the Checks tab reads it."""
     records = instance.event_log_storage.get_asset_check_execution_history(
-        AssetCheckKey(DAILY_DEMAND, check), limit=1000
+        AssetCheckKey(AssetKey(asset), check), limit=1000
     )
     found: dict[str, AssetCheckEvaluation] = {}
     for record in reversed(records):

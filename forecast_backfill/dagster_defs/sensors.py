@@ -1,0 +1,95 @@
+"""The sensors: each looks at what is recorded, asks the core for a plan, and launches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from dagster import (
+    DefaultSensorStatus,
+    RunRequest,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SkipReason,
+    sensor,
+)
+
+from forecast_backfill.app.check_deadline import check_deadline
+from forecast_backfill.app.notify import deliver_notices
+from forecast_backfill.core.night_state import Stage
+from forecast_backfill.core.states import Workload
+from forecast_backfill.dagster_defs.planned_runs import requests_of, selection_of
+from forecast_backfill.dagster_defs.situation import Planned, look_at_history, look_at_nights
+from forecast_backfill.night_wiring import open_night
+from forecast_backfill.settings import Settings
+from forecast_backfill.wiring import SystemClock
+
+LOOK_SECONDS = 15
+WATCH_SECONDS = 60
+GRACE = timedelta(minutes=2)
+"""How long the start of a night is left to the schedule."""
+SENDS = 5
+"""Notices sent in one look: a sensor has a minute, and a target may answer slowly."""
+
+Ticks = Iterator[RunRequest | SkipReason]
+
+
+def build_night_sensor(settings: Settings) -> SensorDefinition:
+    """`night`: late files, missed nights, seal and fit, forecasts; all of it as nightly."""
+
+    @sensor(
+        name="night",
+        target=selection_of(Stage.REGIONS, Stage.NIGHT, Stage.FORECAST),
+        minimum_interval_seconds=LOOK_SECONDS,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Takes the oldest night that is not over one step further.",
+    )
+    def night(context: SensorEvaluationContext) -> Ticks:
+        now = SystemClock().now()
+        yield from _ticks(look_at_nights(settings, context.instance, now, grace=GRACE))
+
+    return night
+
+
+def build_history_sensor(settings: Settings) -> SensorDefinition:
+    """`history`: seals, refits and forecasts again what a campaign has changed; as backfill."""
+
+    @sensor(
+        name="history",
+        target=selection_of(Stage.SEAL, Stage.REFIT, Stage.FORECAST, Stage.ACCURACY),
+        minimum_interval_seconds=LOOK_SECONDS,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="After a campaign: one seal a changed date, one fit an affected window.",
+    )
+    def history(context: SensorEvaluationContext) -> Ticks:
+        yield from _ticks(look_at_history(settings, context.instance, SystemClock().now()))
+
+    return history
+
+
+def build_watch_sensor(settings: Settings) -> SensorDefinition:
+    """`watch`: judges the deadline and sends the notices that are due; launches nothing."""
+
+    @sensor(
+        name="watch",
+        minimum_interval_seconds=WATCH_SECONDS,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Deadlines of the nights, finished campaigns, and the delivery of notices.",
+    )
+    def watch(context: SensorEvaluationContext) -> SkipReason:
+        with open_night(settings, workload=Workload.NIGHTLY, run_id="watch") as wiring:
+            due = check_deadline(SystemClock().now(), ports=wiring.ports)
+            sent = deliver_notices(ports=wiring.ports, limit=SENDS)
+        return SkipReason(
+            f"{len(due)} deadline notices due; {sent.sent} sent, {sent.failed} failed, "
+            f"{sent.abandoned} given up, {sent.unaddressed} without a target"
+        )
+
+    return watch
+
+
+def _ticks(planned: Planned) -> Ticks:
+    plan, launches = planned
+    yield from requests_of(plan, launches)
+    if not plan.launches:
+        yield SkipReason("; ".join(plan.reasons) or "nothing is due")
