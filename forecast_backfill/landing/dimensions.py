@@ -156,7 +156,7 @@ def _needed(cache: _FileCache[T], path: Path, partition: Partition) -> T:
 def _read(cache: _FileCache[T], path: Path, partition: Partition) -> T | None:
     try:
         return cache.load(path)
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise LandingIncomplete(
             f"the dimension file {path} cannot be read",
@@ -200,7 +200,9 @@ def _read_texts(source: object, columns: tuple[str, ...]) -> pa.Table:
 
 def _parse_promotions(content: bytes) -> _Promotions:
     names = PROMOTION_SCHEMA.names
-    table = pq.read_table(BytesIO(content), columns=names).select(names).cast(PROMOTION_SCHEMA)
+    # Not by read_table, which loads datasets, and they pandas.
+    table = pq.ParquetFile(pa.BufferReader(content)).read(columns=names)
+    table = table.select(names).cast(PROMOTION_SCHEMA)
     stores = pc.unique(one_chunk(table["store_id"])).sort()
     return _Promotions(table=table, stores=stores, digest=hashlib.sha256(content).hexdigest())
 

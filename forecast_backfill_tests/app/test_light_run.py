@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill_tests.app.campaigns import FIRST, land_campaign
-from forecast_backfill_tests.landing.hand_made import land
+from forecast_backfill_tests.landing.hand_made import land, land_promotions
 
 PARTITIONS = list(
     partitions_of(DateRange(start=FIRST, end=FIRST + timedelta(days=2)), ["R01", "R02"])
@@ -28,8 +28,9 @@ print(sorted({"pandas", "dagster", "pyspark", "lightgbm", "apprise"} & set(sys.m
 
 
 def test_a_whole_run_loads_no_pandas(database_url, tmp_path):
-    """Landing, engine and warehouse: rows written, a day without trade, a quarantine."""
+    """Landing, engine and warehouse: promotions or none, a day without trade, a quarantine."""
     land_campaign(tmp_path, PARTITIONS)
+    land_promotions(tmp_path / "landing", FIRST, "R01", [("s1", "0042", True, False)])
     land(tmp_path / "landing", PARTITIONS[1], [])
     (tmp_path / "landing" / "date=2026-11-03" / "region=R02" / "sales.csv.gz").write_bytes(b"")
     done = subprocess.run(
