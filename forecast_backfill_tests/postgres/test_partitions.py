@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
+from psycopg.errors import NotNullViolation
 
 from forecast_backfill_tests.postgres.rows import (
     fetch,
@@ -36,6 +38,37 @@ def test_nasty_text_and_extreme_numbers_come_back_as_they_went_in(database: str)
     assert sorted(stored, key=str) == sorted(
         (tuple(row.values()) for row in table.to_pylist()), key=str
     )
+
+
+def test_many_rows_in_uneven_pieces_come_back_as_they_went_in(database: str) -> None:
+    """More rows than are encoded at once, in chunks that begin inside their buffers."""
+    rows = [
+        {
+            "store_id": f"s{number}",
+            "product_id": "p" * (number % 7),
+            "list_price_cents": None if number % 3 else number,
+            "on_display": (None, True, False)[number % 3],
+        }
+        for number in range(9_000)
+    ]
+    whole = table_of(rows)
+    table = pa.concat_tables([whole.slice(1, 5), whole.slice(11, 8_800)])
+    with open_session(database) as session:
+        write(session, table)
+    columns = ", ".join(table.column_names)
+    stored = fetch(database, f"SELECT {columns} FROM daily_demand")
+    assert sorted(stored, key=str) == sorted(
+        (tuple(row.values()) for row in table.to_pylist()), key=str
+    )
+
+
+def test_a_missing_code_is_refused_by_the_database(database: str) -> None:
+    """An engine never hands one over; if it did, the row must not vanish on the way."""
+    table = table_of([{"store_id": "s", "product_id": "p"}, {"store_id": "t", "product_id": "q"}])
+    position = table.column_names.index("product_id")
+    broken = table.set_column(position, "product_id", pa.array(["p", None]))
+    with open_session(database) as session, pytest.raises(NotNullViolation):
+        write(session, broken)
 
 
 def test_the_databases_fingerprint_is_that_of_the_core(database: str) -> None:
