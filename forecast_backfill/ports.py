@@ -1,4 +1,7 @@
-"""What the application needs of the world, as Protocols; adapters live in the outer packages."""
+"""What the application needs of the world, as Protocols; adapters live in the outer packages.
+
+Longer than other modules on purpose: all that a partition task is handed is read in one place.
+"""
 
 from __future__ import annotations
 
