@@ -7,6 +7,7 @@ import re
 from datetime import date as Date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -16,6 +17,7 @@ from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.night_settings import NightSettings
 
 PREFIX = "FORECAST_BACKFILL_"
+LONGEST_TIMEOUT = 86_400.0
 REGION_PATTERN = re.compile(r"^[A-Za-z0-9_]{1,16}$")
 
 
@@ -47,11 +49,11 @@ class Settings(NightSettings):
     as_of: Date | None = None
     seam: Date | None = None
     batch_size: Annotated[int, Field(ge=1, le=10_000)] | Literal["all"] = 30
-    slots: int = Field(default=4, ge=1)
+    slots: int = Field(default=4, ge=1, le=1000)
     nightly_peak: int = Field(default=2, ge=0)
-    lock_timeout_seconds: float = Field(default=30.0, gt=0)
-    statement_timeout_seconds: float = Field(default=120.0, gt=0)
-    idle_in_transaction_timeout_seconds: float = Field(default=60.0, gt=0)
+    lock_timeout_seconds: float = Field(default=30.0, gt=0, le=LONGEST_TIMEOUT)
+    statement_timeout_seconds: float = Field(default=120.0, gt=0, le=LONGEST_TIMEOUT)
+    idle_in_transaction_timeout_seconds: float = Field(default=60.0, gt=0, le=LONGEST_TIMEOUT)
 
     @field_validator("home", "landing")
     @classmethod
@@ -61,6 +63,15 @@ class Settings(NightSettings):
         if value is None:
             return None
         return Path(os.environ.get("DAGSTER_HOME") or Path.cwd()) / value.expanduser()
+
+    @field_validator("dagster_url")
+    @classmethod
+    def _check_dagster_url(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("is not an address such as http://127.0.0.1:3000")
+        _ = parts.port  # raises ValueError where it is no number
+        return value
 
     @field_validator("regions", mode="before")
     @classmethod

@@ -116,10 +116,11 @@ def plan_retry(partitions: Iterable[Partition]) -> LaunchPlan:
 
 def _checked_dates(start: Date, end: Date, calendar: Calendar) -> DateRange:
     if end <= start:
+        following = min(start, Date.max - timedelta(days=1)) + timedelta(days=1)
         raise UsageRefused(
             f"the range from {start} to {end} holds no date",
             why="--to is exclusive and must be later than --from",
-            next_command=f"forecast-backfill backfill --from {start} --to {start + timedelta(1)}",
+            next_command=f"forecast-backfill backfill --from {start} --to {following}",
         )
     dates = DateRange(start=start, end=end)
     last_day = end - timedelta(days=1)

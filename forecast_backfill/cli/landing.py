@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from forecast_backfill.core.calendar import latest_complete_date
+from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from forecast_backfill.landing.complete_journey import LandingOrder, LandingSummary
     from forecast_backfill.landing.damage import Damaged
+
+LAST_YEAR = 2200
 
 Progress = Callable[[str, int, int], None]
 
@@ -54,6 +57,7 @@ def command(
     they should are left alone, so landing again repairs what was damaged and nothing else.
     """
     settings = load_settings()
+    _check_as_of(as_of)
     order = order_of(
         settings,
         days=days,
@@ -97,6 +101,15 @@ def land_with_progress(order: LandingOrder) -> LandingSummary:
 
     with _progress() as progress:
         return land_journey(order, progress)
+
+
+def _check_as_of(as_of: datetime | None) -> None:
+    if as_of is not None and not 1970 <= as_of.year <= LAST_YEAR:
+        raise UsageRefused(
+            f"nothing can be landed as of {as_of.date()}",
+            why=f"only the years 1970 to {LAST_YEAR} can be written with their offset from UTC",
+            next_command="forecast-backfill landing --as-of YYYY-MM-DD",
+        )
 
 
 def _latest(settings: Settings) -> Date:

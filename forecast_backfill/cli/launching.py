@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from forecast_backfill.warehouse.campaigns import (
     register_campaign,
 )
 from forecast_backfill.warehouse.connect import Session
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring import open_session, retry_interrupted
 
 POLL_SECONDS = 1.0
 
@@ -58,7 +59,7 @@ class Launchpad:
 
     def launch(self, plan: LaunchPlan, *, reprocess: bool) -> str:
         """Launch the plan as a Dagster backfill and record the campaign; its id."""
-        user = getpass.getuser()
+        user = _user()
         tags = {
             WORKLOAD_TAG: Workload.BACKFILL.value,
             PRIORITY_TAG: BACKFILL_PRIORITY,
@@ -85,7 +86,8 @@ class Launchpad:
         with LiveBar(quiet=quiet) as bar:
             while True:
                 backfill = self.client.progress(campaign_id)
-                campaign = campaign_progress(self.session, campaign_id)
+                # The campaign goes on through a restart of the database, and so does who watches.
+                campaign = retry_interrupted(lambda: campaign_progress(self.session, campaign_id))
                 bar.update(campaign)
                 if backfill.state is not BackfillState.ACTIVE or _is_tried(campaign):
                     return Ended(backfill=backfill, campaign=campaign)
@@ -117,6 +119,13 @@ def run_launch(
         click.echo(f"  {url}")
         click.echo(f"  next: forecast-backfill status --campaign {campaign_id}")
     return 0
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number that has no name
+        return f"uid {os.getuid()}"
 
 
 def _is_tried(campaign: CampaignProgress) -> bool:

@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 
 from forecast_backfill.core.errors import DatabaseUnavailable
-from forecast_backfill.warehouse.connect import connect_plainly
+from forecast_backfill.warehouse.connect import DATABASE_VARIABLE, connect_plainly
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 LOCK_KEY = 0x666F_7265_6361_7374
@@ -45,13 +45,21 @@ def read_migrations(directory: Path = MIGRATIONS) -> tuple[Migration, ...]:
 def migrate(url: str, directory: Path = MIGRATIONS) -> tuple[str, ...]:
     """Apply what is missing; the names applied now, none where the schema was up to date.
 
-    Raises DatabaseUnavailable where the database cannot be reached, or was migrated by other files
-    than these.
+    Raises DatabaseUnavailable where the database cannot be reached, was migrated by other files
+    than these, or does not let this role read or make the schema.
     """
     migrations = read_migrations(directory)
     with connect_plainly(url) as connection:
-        if _pending(migrations, _applied(connection)):
-            return _apply(connection, migrations)
+        try:
+            if _pending(migrations, _applied(connection)):
+                return _apply(connection, migrations)
+        except (psycopg.OperationalError, psycopg.errors.InsufficientPrivilege) as error:
+            raise DatabaseUnavailable(
+                "the schema forecast_backfill could not be brought up to date",
+                why=" ".join(str(error).split()),
+                next_command="GRANT CREATE ON DATABASE … TO this role (or set "
+                f"{DATABASE_VARIABLE} to one that may), then forecast-backfill up",
+            ) from error
     return ()
 
 

@@ -50,3 +50,10 @@ def test_more_days_than_there_are_end_with_code_one_and_no_stack_trace(tmp_path:
 
 def test_a_date_that_is_none_is_a_usage_error(tmp_path: Path):
     assert _landing(tmp_path, "--as-of", "yesterday").returncode == 2
+
+
+def test_a_date_outside_any_calendar_is_refused_without_a_stack_trace(tmp_path: Path):
+    done = _landing(tmp_path, "--days", "1", "--as-of", "0001-01-01")
+    assert done.returncode == 1
+    assert "nothing can be landed as of 0001-01-01" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -57,6 +57,11 @@ def test_an_unknown_verb_is_a_usage_error():
         ("REGIONS", "R01,R01", "FORECAST_BACKFILL_REGIONS="),
         ("TIME_ZONE", "Mars/Olympus", "FORECAST_BACKFILL_TIME_ZONE='Mars/Olympus'"),
         ("NIGHTLY_PEAK", "9", "FORECAST_BACKFILL_NIGHTLY_PEAK"),
+        ("LOCK_TIMEOUT_SECONDS", "inf", "FORECAST_BACKFILL_LOCK_TIMEOUT_SECONDS='inf'"),
+        ("STATEMENT_TIMEOUT_SECONDS", "1e9", "FORECAST_BACKFILL_STATEMENT_TIMEOUT_SECONDS='1e9'"),
+        ("SLOTS", "99999999999", "FORECAST_BACKFILL_SLOTS='99999999999'"),
+        ("DAGSTER_URL", "localhost:3000", "FORECAST_BACKFILL_DAGSTER_URL='localhost:3000'"),
+        ("DAGSTER_URL", "http://localhost:x", "FORECAST_BACKFILL_DAGSTER_URL="),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_value_and_the_remedy(setting, value, told):
@@ -78,7 +83,12 @@ def test_an_unreachable_database_is_told_in_words():
 
 
 @pytest.mark.parametrize(
-    ("start", "end"), [("2026-03-02", "2026-03-02"), ("2026-03-05", "2026-03-02")]
+    ("start", "end"),
+    [
+        ("2026-03-02", "2026-03-02"),
+        ("2026-03-05", "2026-03-02"),
+        ("9999-12-31", "9999-12-31"),
+    ],
 )
 def test_an_empty_or_inverted_range_is_refused(start, end):
     shown = run("backfill", "--from", start, "--to", end, "--json")

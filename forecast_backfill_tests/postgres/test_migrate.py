@@ -6,6 +6,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from forecast_backfill.core.errors import DatabaseUnavailable
@@ -59,3 +60,15 @@ def test_a_file_that_fails_leaves_nothing_behind(database: str, migrations: Path
     with pytest.raises(Exception, match="division by zero"):
         migrate(database, migrations)
     assert fetch(database, "SELECT to_regclass('half') IS NULL") == [(True,)]
+
+
+def test_a_role_that_may_not_create_is_told_so(empty_database: str) -> None:
+    with psycopg.connect(empty_database, autocommit=True) as connection:
+        connection.execute("CREATE ROLE reader_of_nothing LOGIN")
+    try:
+        as_reader = empty_database.replace("postgres@", "reader_of_nothing@")
+        with pytest.raises(DatabaseUnavailable, match=r"permission denied.*GRANT CREATE"):
+            migrate(as_reader)
+    finally:
+        with psycopg.connect(empty_database, autocommit=True) as connection:
+            connection.execute("DROP ROLE reader_of_nothing")

@@ -1,0 +1,77 @@
+"""Launching and following a campaign, without a webserver."""
+
+from __future__ import annotations
+
+import getpass
+import os
+
+import psycopg
+import pytest
+
+from forecast_backfill.app.campaign import (
+    BackfillProgress,
+    BackfillState,
+    LaunchPlan,
+    PartitionSpan,
+)
+from forecast_backfill.cli.launching import Launchpad
+from forecast_backfill.warehouse.campaigns import list_campaigns
+from forecast_backfill.warehouse.ledger import PostgresLedger
+from forecast_backfill_tests.postgres.rows import (
+    PARTITION,
+    REQUEST,
+    open_session,
+    table_of,
+    write,
+)
+
+PLAN = LaunchPlan(spans=(PartitionSpan(first=PARTITION, last=PARTITION),), partitions=1, title="t")
+
+
+class Orchestrator:
+    """Takes every launch as campaign c-1; asks `before_answer` each time it is asked."""
+
+    def __init__(self, before_answer=lambda: None):
+        self.before_answer = before_answer
+
+    def launch(self, spans, *, tags, title):
+        return "c-1"
+
+    def progress(self, backfill_id):
+        self.before_answer()
+        return BackfillProgress(
+            state=BackfillState.ACTIVE, status="REQUESTED", partitions=1, error=None
+        )
+
+
+def test_a_user_without_a_name_can_launch(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may run under a number that no password file knows."""
+
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    with open_session(database) as session:
+        pad = Launchpad(client=Orchestrator(), session=session)
+        assert pad.launch(PLAN, reprocess=False) == "c-1"
+        (campaign,) = list_campaigns(session)
+    assert campaign.launched_by == f"uid {os.getuid()}"
+
+
+def test_watching_goes_on_through_a_restart_of_the_database(database: str) -> None:
+    """Every connection is ended while the campaign is watched; it ends good all the same."""
+
+    def restart() -> None:
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+
+    with open_session(database) as session:
+        pad = Launchpad(client=Orchestrator(restart), session=session)
+        pad.launch(PLAN, reprocess=False)
+        PostgresLedger(session).find(PARTITION)
+        write(session, table_of([{"store_id": "1", "product_id": "2"}]), REQUEST)
+        ended = pad.follow("c-1", quiet=True)
+    assert ended.is_good
