@@ -15,6 +15,7 @@ import click
 from forecast_backfill.app.campaign import BackfillProgress, BackfillState, LaunchPlan
 from forecast_backfill.cli.live_bar import LiveBar
 from forecast_backfill.cli.progress_text import as_fields, describe, is_done
+from forecast_backfill.core.errors import DagsterUnreachable
 from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.graphql_client import DagsterClient
 from forecast_backfill.dagster_defs.tags import (
@@ -31,7 +32,7 @@ from forecast_backfill.warehouse.campaigns import (
     register_campaign,
 )
 from forecast_backfill.warehouse.connect import Session
-from forecast_backfill.wiring import open_session, retry_interrupted
+from forecast_backfill.wiring import RETRY_SECONDS, open_session, retry_interrupted
 
 POLL_SECONDS = 1.0
 
@@ -85,13 +86,24 @@ class Launchpad:
         """
         with LiveBar(quiet=quiet) as bar:
             while True:
-                backfill = self.client.progress(campaign_id)
+                backfill = self._progress(campaign_id)
                 # The campaign goes on through a restart of the database, and so does who watches.
                 campaign = retry_interrupted(lambda: campaign_progress(self.session, campaign_id))
                 bar.update(campaign)
                 if backfill.state is not BackfillState.ACTIVE or _is_tried(campaign):
                     return Ended(backfill=backfill, campaign=campaign)
                 time.sleep(POLL_SECONDS)
+
+    def _progress(self, campaign_id: str) -> BackfillProgress:
+        # The webserver needs the database too: a restart of either is not the campaign's end.
+        deadline = time.monotonic() + RETRY_SECONDS
+        while True:
+            try:
+                return self.client.progress(campaign_id)
+            except DagsterUnreachable:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(POLL_SECONDS)
 
 
 @contextmanager

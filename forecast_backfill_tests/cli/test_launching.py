@@ -14,7 +14,9 @@ from forecast_backfill.app.campaign import (
     LaunchPlan,
     PartitionSpan,
 )
+from forecast_backfill.cli import launching
 from forecast_backfill.cli.launching import Launchpad
+from forecast_backfill.core.errors import DagsterUnreachable
 from forecast_backfill.warehouse.campaigns import list_campaigns
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill_tests.postgres.rows import (
@@ -75,3 +77,36 @@ def test_watching_goes_on_through_a_restart_of_the_database(database: str) -> No
         write(session, table_of([{"store_id": "1", "product_id": "2"}]), REQUEST)
         ended = pad.follow("c-1", quiet=True)
     assert ended.is_good
+
+
+def test_watching_waits_for_a_webserver_that_is_away_for_a_moment(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "POLL_SECONDS", 0.01)
+    answers = iter([False, False, True])
+
+    def sometimes_away() -> None:
+        if not next(answers):
+            raise DagsterUnreachable("no webserver", why="test", next_command="none")
+
+    with open_session(database) as session:
+        pad = Launchpad(client=Orchestrator(sometimes_away), session=session)
+        pad.launch(PLAN, reprocess=False)
+        write(session, table_of([{"store_id": "1", "product_id": "2"}]), REQUEST)
+        assert pad.follow("c-1", quiet=True).is_good
+
+
+def test_watching_gives_up_a_webserver_that_stays_away(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(launching, "RETRY_SECONDS", 0.05)
+
+    def away() -> None:
+        raise DagsterUnreachable("no webserver", why="test", next_command="none")
+
+    with open_session(database) as session:
+        pad = Launchpad(client=Orchestrator(away), session=session)
+        pad.launch(PLAN, reprocess=False)
+        with pytest.raises(DagsterUnreachable, match="no webserver"):
+            pad.follow("c-1", quiet=True)
