@@ -26,6 +26,7 @@ class NightSettings(BaseSettings):
     told of. `opened_regions` (R41=2026-11-01,R42=…) has the first date of regions that came later:
     before it nothing is expected of them. The percents are limits of missing partitions: up to the
     first a window is accepted, to the second marked degraded, to the third a named person decides.
+    `look_seconds` is how often the sensors look for what is to be done next.
     `nightly_notices` and `backfill_notices` are Apprise URLs, with spaces or commas between them.
     """
 
@@ -35,6 +36,7 @@ class NightSettings(BaseSettings):
     cut_off_time: Time = Time(5, 0)
     opening_time: Time = Time(6, 0)
     deadline_warning_minutes: int = Field(default=45, ge=1, le=720)
+    look_seconds: int = Field(default=15, ge=1, le=600)
     nightly_notices: Annotated[tuple[str, ...], NoDecode] = ()
     backfill_notices: Annotated[tuple[str, ...], NoDecode] = ()
     opened_regions: Annotated[dict[str, Date], NoDecode] = Field(default_factory=dict)

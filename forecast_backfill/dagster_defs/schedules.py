@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 from dagster import (
@@ -33,15 +34,16 @@ def build_nightly_schedule(settings: Settings) -> ScheduleDefinition:
         name=NIGHTLY,
         cron_schedule=f"{at.minute} {at.hour} * * *",
         execution_timezone=settings.time_zone,
-        target=selection_of(Stage.REGIONS, Stage.NIGHT, Stage.FORECAST),
+        target=selection_of(Stage.REGIONS),
         default_status=DefaultScheduleStatus.RUNNING,
         description="Builds the regions of the oldest night that is not over; sensors go on.",
     )
     def nightly(context: ScheduleEvaluationContext) -> Iterator[RunRequest | SkipReason]:
         now = context.scheduled_execution_time
         plan, launches = look_at_nights(settings, context.instance, now, grace=timedelta())
-        yield from requests_of(plan, launches)
-        if not plan.launches:
-            yield SkipReason("; ".join(plan.reasons) or "no night is due")
+        regions = tuple(each for each in plan.launches if each.stage is Stage.REGIONS)
+        yield from requests_of(replace(plan, launches=regions), launches)
+        if not regions:
+            yield SkipReason("; ".join(plan.reasons) or "the night sensor goes on")
 
     return nightly

@@ -24,7 +24,6 @@ from forecast_backfill.night_wiring import open_night
 from forecast_backfill.settings import Settings
 from forecast_backfill.wiring import SystemClock
 
-LOOK_SECONDS = 15
 WATCH_SECONDS = 60
 GRACE = timedelta(minutes=2)
 """How long the start of a night is left to the schedule."""
@@ -39,8 +38,8 @@ def build_night_sensor(settings: Settings) -> SensorDefinition:
 
     @sensor(
         name="night",
-        target=selection_of(Stage.REGIONS, Stage.NIGHT, Stage.FORECAST),
-        minimum_interval_seconds=LOOK_SECONDS,
+        asset_selection=selection_of(Stage.REGIONS, Stage.NIGHT, Stage.FORECAST),
+        minimum_interval_seconds=settings.look_seconds,
         default_status=DefaultSensorStatus.RUNNING,
         description="Takes the oldest night that is not over one step further.",
     )
@@ -56,8 +55,8 @@ def build_history_sensor(settings: Settings) -> SensorDefinition:
 
     @sensor(
         name="history",
-        target=selection_of(Stage.SEAL, Stage.REFIT, Stage.FORECAST, Stage.ACCURACY),
-        minimum_interval_seconds=LOOK_SECONDS,
+        asset_selection=selection_of(Stage.SEAL, Stage.REFIT, Stage.FORECAST, Stage.ACCURACY),
+        minimum_interval_seconds=settings.look_seconds,
         default_status=DefaultSensorStatus.RUNNING,
         description="After a campaign: one seal a changed date, one fit an affected window.",
     )
