@@ -15,7 +15,14 @@ from forecast_backfill.warehouse.campaigns import (
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.quarantines import find_quarantine, list_quarantines
-from forecast_backfill_tests.postgres.rows import PARTITION, REQUEST, open_session, table_of, write
+from forecast_backfill_tests.postgres.rows import (
+    PARTITION,
+    REQUEST,
+    open_session,
+    request_of,
+    table_of,
+    write,
+)
 
 FAULT = Fault(
     code=FaultCode.NUL_BYTE, file="sales.csv", line=3, column="units", value="1\0", reason="a NUL"
@@ -62,6 +69,27 @@ def test_a_campaign_launched_elsewhere_is_known_by_its_events(database: str) -> 
     assert (campaign.campaign_id, campaign.requested, campaign.launched_by) == ("c-1", None, None)
     assert (progress.requested, progress.quarantined, progress.left) == (1, 1, 0)
     assert progress.eta_seconds == 0.0
+
+
+def test_over_all_a_done_partition_stays_done_whatever_another_run_says_later(
+    database: str,
+) -> None:
+    """A backfill is refused what nightly has written, and an older run comes back too late."""
+    with open_session(database) as session:
+        write(session, table_of([{"store_id": "1", "product_id": "2"}]))
+        ledger = PostgresLedger(session)
+        ledger.refuse(PARTITION, request_of("run-2"), reason="nightly owns it")
+        assert campaign_progress(session, None).done == 1
+        ledger.fail(PARTITION, request_of("run-0"), reason="another run took it over")
+        progress = campaign_progress(session, None)
+    assert (progress.done, progress.refused, progress.failed) == (1, 0, 0)
+
+
+def test_over_all_a_partition_that_was_only_refused_counts_as_refused(database: str) -> None:
+    with open_session(database) as session:
+        PostgresLedger(session).refuse(PARTITION, REQUEST, reason="nightly owns it")
+        progress = campaign_progress(session, None)
+    assert (progress.requested, progress.refused, progress.left) == (1, 1, 0)
 
 
 def test_a_campaign_without_an_event_is_all_left(database: str) -> None:

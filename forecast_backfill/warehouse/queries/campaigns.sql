@@ -50,10 +50,22 @@ SELECT count(*) AS touched,
 FROM latest;
 
 -- name: progress_of_all(window_seconds)^
--- Over every campaign and run: the latest event of each partition decides.
-WITH latest AS (
-    SELECT DISTINCT ON (date, region) kind, at FROM partition_event
+-- Over every campaign and run: the ledger decides, and the latest event only where the ledger has
+-- no row (refused, or failed before it began). A refusal or a late failure of another run changes
+-- nothing of a partition that is done.
+WITH event AS (
+    SELECT DISTINCT ON (date, region) date, region, kind, at FROM partition_event
     ORDER BY date, region, event_id DESC
+), latest AS (
+    SELECT CASE
+               WHEN status IS NULL THEN event.kind
+               WHEN status = 'running' THEN 'started'
+               WHEN status <> 'done' THEN status
+               WHEN event.kind = 'unchanged' THEN 'unchanged'
+               ELSE 'written'
+           END AS kind,
+           event.at
+    FROM event LEFT JOIN partition_ledger USING (date, region)
 )
 SELECT count(*) AS touched,
        count(*) FILTER (WHERE kind = 'written') AS done,
