@@ -217,7 +217,7 @@ def parse_manifest(content: bytes) -> Manifest:
     Raises ManifestRefused where it is not JSON, lacks a field, or has one of the wrong type.
     """
     try:
-        raw: Any = json.loads(content.decode("utf-8-sig"))
+        raw: Any = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
         raise ManifestRefused(
             FaultCode.MANIFEST_UNREADABLE, f"the manifest is not JSON in UTF-8: {error}"
@@ -246,6 +246,13 @@ def parse_manifest(content: bytes) -> Manifest:
             stores=_integer(fields, "stores"),
         ),
     )
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a field stands there twice")
+    return fields
 
 
 def _field(fields: Mapping[str, Any], name: str) -> Any:

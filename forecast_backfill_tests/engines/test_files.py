@@ -23,6 +23,7 @@ from forecast_backfill_tests.engines.sources import (
 )
 
 GOOD = csv_of(LINES)
+TWICE = b'{"lines": 4, "lines": 5}'
 
 
 def _codes(source: object) -> list[str]:
@@ -182,7 +183,7 @@ def test_a_source_without_its_manifest_is_incomplete() -> None:
     assert faults == [(FaultCode.MANIFEST_MISSING, None, None, None)]
 
 
-@pytest.mark.parametrize("manifest", [b"{", b"[]", b"\xff", b"[" * 100_000, b"1" * 5000])
+@pytest.mark.parametrize("manifest", [b"{", b"[]", b"\xff", b"[" * 100_000, b"1" * 5000, TWICE])
 def test_a_manifest_that_is_no_json_object_is_unreadable(manifest: bytes) -> None:
     assert _codes(source_of(GOOD, manifest=manifest)) == ["manifest_unreadable"]
 
