@@ -11,6 +11,9 @@ from forecast_backfill.landing.dimensions import DimensionFiles, PartitionDimens
 from forecast_backfill.landing.layout import SALES_PREFIX, Layout
 from forecast_backfill.ports import LandedFile, LandedSource
 
+READS = 3
+"""How often a delivery is read that is being landed again meanwhile."""
+
 
 class FileLanding:
     """The landing folder as the application sees it."""
@@ -25,9 +28,7 @@ class FileLanding:
         Raises LandingIncomplete where a file is there but cannot be read.
         """
         try:
-            # The retailer lands the manifest last: read first, it is there only if all else is.
-            manifest = _read_optional(self._layout.manifest(partition))
-            files = _read_sales(self._layout.partition(partition))
+            manifest, files = self._read_settled(partition)
         except OSError as error:
             raise LandingIncomplete(
                 f"{error.filename} cannot be read",
@@ -38,6 +39,16 @@ class FileLanding:
         return LandedSource(
             partition=partition, files=files, manifest=manifest, digest=_digest(files, manifest)
         )
+
+    def _read_settled(self, partition: Partition) -> tuple[bytes | None, tuple[LandedFile, ...]]:
+        # The retailer lands the manifest last: read first, it is there only if all else is. One
+        # that changed meanwhile speaks of other files than those just read.
+        for _ in range(READS):
+            manifest = _read_optional(self._layout.manifest(partition))
+            files = _read_sales(self._layout.partition(partition))
+            if _read_optional(self._layout.manifest(partition)) == manifest:
+                break
+        return manifest, files
 
     def dimensions(self, partition: Partition) -> PartitionDimensions:
         """The dimensions of the partition.

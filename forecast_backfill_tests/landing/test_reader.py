@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import date as Date
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from forecast_backfill.core.errors import LandingIncomplete
 from forecast_backfill.core.partition import Partition
+from forecast_backfill.landing import reader
 from forecast_backfill.landing.reader import FileLanding
 from forecast_backfill_tests.landing.hand_made import land
 
@@ -90,3 +92,21 @@ def test_a_folder_where_a_manifest_should_be_is_an_expected_error(tmp_path: Path
     (folder / "manifest.json").mkdir()
     with pytest.raises(LandingIncomplete, match=r"manifest\.json cannot be read"):
         FileLanding(tmp_path).read(PARTITION)
+
+
+def test_a_delivery_landed_again_between_manifest_and_file_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = land(tmp_path, PARTITION, [{"quantity": "1"}])
+    read_sales = reader._read_sales
+    landings = iter(["9"])
+
+    def landed_again_first(directory: Path):
+        for quantity in landings:
+            land(tmp_path, PARTITION, [{"quantity": quantity}])
+        return read_sales(directory)
+
+    monkeypatch.setattr(reader, "_read_sales", landed_again_first)
+    source = FileLanding(tmp_path).read(PARTITION)
+    assert source.manifest == (folder / "manifest.json").read_bytes()
+    assert json.loads(source.manifest)["units"] == 9
