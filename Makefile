@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench clean
+.PHONY: help setup demo test check bench bench-forecast clean
 
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 …" if sys.version_info < (3, 11) else 0)'
@@ -33,6 +33,9 @@ check: $(STAMP) ## Lint, types of core and app, direction of imports
 
 bench: $(STAMP) ## Measure, and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
+
+bench-forecast: $(STAMP) ## Measure the forecasts' accuracy on the real data, and what missing partitions do to it
+	$(BIN)/python -m benchmarks.forecast
 
 clean: ## Stop what runs and remove the demo's data and the virtual environment
 	-@test -x $(BIN)/forecast-backfill && $(BIN)/forecast-backfill down
