@@ -1,4 +1,4 @@
-"""A night that runs by itself through the real daemon, and a campaign that changes history after it."""
+"""A night that runs by itself through the real daemon, and a campaign that changes its history."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def publish_the_night_before(settings: Settings) -> None:
     """As it was left yesterday."""
     pinned = settings.model_copy(update={"database_url": resolve_database_url(settings)})
     backfill(pinned.model_copy(update={"seam": LAST}), days(16, 1))
-    with night(pinned) as wiring:
-        request = wiring.request()
+    with night(pinned, workload=Workload.BACKFILL) as wiring:
         for day in days(16, 2):
-            seal_day(day, request=request, ports=wiring.ports)
+            seal_day(day, request=wiring.request(), ports=wiring.ports)
+    with night(pinned) as wiring:
         done = run_night(
             BEFORE,
-            request=request,
+            request=wiring.request(),
             ports=wiring.ports,
             dimensions=dimension_ports(pinned, wiring.session),
         )
