@@ -119,7 +119,8 @@ def stored_rows(url: str) -> list[tuple]:
     """Every row of `daily_demand`, ordered by key."""
     with psycopg.connect(url) as connection:
         return connection.execute(
-            "SELECT * FROM forecast_backfill.daily_demand ORDER BY date, region, store_id, product_id"
+            "SELECT * FROM forecast_backfill.daily_demand"
+            " ORDER BY date, region, store_id, product_id"
         ).fetchall()
 
 

@@ -28,7 +28,8 @@ _DEMAND = """
 INSERT INTO daily_demand (date, region, store_id, product_id, demand_group, units, revenue_cents,
     discount_cents, baskets, authority, source_version, row_hash)
 SELECT day, region, 's' || part, grp || part, grp,
-       2 + (extract(isodow FROM day)::int * n) %% 7 + (day - date '2026-08-01') / 20 + part, 100, 0, 1,
+       2 + (extract(isodow FROM day)::int * n) %% 7 + (day - date '2026-08-01') / 20 + part,
+       100, 0, 1,
        10, 1, 1
 FROM generate_series(%(first)s, %(last)s, interval '1 day') AS moment,
      LATERAL (SELECT moment::date AS day) AS dated,
