@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "backfill": "Launch a partition-range backfill through Dagster.",
     "status": "Show what the ledger knows of one campaign or of all.",
     "quarantine": "List, show and retry refused sources.",
+    "nightly": "Do one night by hand: build, seal, fit, forecast and publish.",
 }
 """Each verb and its one-line help: `--help` then loads none of them."""
 
