@@ -11,6 +11,8 @@ from typing import Any, cast
 
 SCHEMA_VERSION = 1
 KEPT_FAULTS = 100
+JUDGED_LINES = 20
+"""A delivery of fewer lines is too small to judge by how many of its products are unknown."""
 VALUE_LIMIT = 80
 
 LINE_COLUMNS: tuple[str, ...] = (
@@ -166,6 +168,17 @@ class FaultCollector:
             return None
         kept = sorted(self.kept, key=_telling_order)
         return FaultReport(kept=tuple(kept), counts=dict(self.counts))
+
+
+def explain_unknown_products(*, lines: int, unmatched: int) -> str | None:
+    """Why a delivery is refused in which most products are unknown; None where it is not.
+
+    Single unknown products are left out and counted. Where most lines have one, the codes were
+    mangled on their way (leading zeros, another coding), and good rows would give way to none.
+    """
+    if lines < JUDGED_LINES or 2 * unmatched <= lines:
+        return None
+    return f"{unmatched} of {lines} lines have a product that the product dimension does not know"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

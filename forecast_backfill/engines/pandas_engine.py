@@ -8,7 +8,9 @@ from forecast_backfill.core.source import (
     Fault,
     FaultCode,
     FaultCollector,
+    FaultReport,
     Manifest,
+    explain_unknown_products,
 )
 from forecast_backfill.engines.code_version import code_version
 from forecast_backfill.engines.csv_text import read_csv_text
@@ -23,7 +25,7 @@ from forecast_backfill.engines.manifest_check import (
 )
 from forecast_backfill.engines.parquet_file import read_parquet_file
 from forecast_backfill.engines.raw_lines import RawLines
-from forecast_backfill.engines.transform import transform
+from forecast_backfill.engines.transform import UNMATCHED_PRODUCT, transform
 from forecast_backfill.engines.unpack import unpack
 from forecast_backfill.engines.validate import Lines, validate
 from forecast_backfill.ports import LandedFile, LandedSource, Prepared, Rejected
@@ -62,6 +64,10 @@ def prepare(source: LandedSource, dimensions: PartitionDimensions) -> Prepared |
     assert judged is not None
     lines, totals = judged
     rows, exclusions = transform(lines, dimensions)
+    unmatched = exclusions[UNMATCHED_PRODUCT].lines if UNMATCHED_PRODUCT in exclusions else 0
+    reason = explain_unknown_products(lines=totals.lines, unmatched=unmatched)
+    if reason is not None:
+        return _reject(FaultCode.PRODUCT_UNKNOWN, source.files[0].name, "product_id", reason)
     hashes = row_hashes(rows, source.partition)
     return Prepared(
         rows=rows.append_column("row_hash", integers(hashes)),
@@ -70,6 +76,11 @@ def prepare(source: LandedSource, dimensions: PartitionDimensions) -> Prepared |
         exclusions=exclusions,
         source_version=manifest.source_version,
     )
+
+
+def _reject(code: FaultCode, file: str, column: str, reason: str) -> Rejected:
+    fault = Fault(code=code, file=file, column=column, reason=reason)
+    return Rejected(report=FaultReport(kept=(fault,), counts={code: 1}))
 
 
 def _judge(
