@@ -12,6 +12,7 @@ LITERAL_VERSION = "1"
 _MODULES = (
     ("forecast_backfill", "arrow_arrays.py"),
     ("forecast_backfill.core", "fingerprint.py"),
+    ("forecast_backfill.core", "manifest.py"),
     ("forecast_backfill.core", "source.py"),
     ("forecast_backfill.engines", "csv_scan.py"),
     ("forecast_backfill.engines", "csv_text.py"),

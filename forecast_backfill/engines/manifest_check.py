@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 
+from forecast_backfill.core.manifest import Manifest, ManifestRefused, parse_manifest
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.source import (
     ControlTotals,
     Fault,
     FaultCode,
     FaultCollector,
-    Manifest,
-    ManifestRefused,
-    parse_manifest,
 )
 from forecast_backfill.engines.raw_lines import RawLines
 from forecast_backfill.ports import LandedFile, LandedSource

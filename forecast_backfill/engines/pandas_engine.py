@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from forecast_backfill.arrow_arrays import integers
+from forecast_backfill.core.manifest import Manifest
 from forecast_backfill.core.source import (
     ControlTotals,
     Fault,
     FaultCode,
     FaultCollector,
     FaultReport,
-    Manifest,
     explain_unknown_products,
 )
 from forecast_backfill.engines.code_version import code_version

@@ -10,8 +10,11 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
 from forecast_backfill.core.errors import SettingRefused
+from forecast_backfill.core.manifest import SCHEMA_VERSION
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.core.source import SCHEMA_VERSION, ControlTotals
+from forecast_backfill.core.source import (
+    ControlTotals,
+)
 
 EXPORT_TIME = time(5, 0, tzinfo=UTC)
 """The retailer exports a business date on the next morning; no clock is read."""

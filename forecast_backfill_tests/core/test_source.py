@@ -6,13 +6,12 @@ import json
 
 import pytest
 
+from forecast_backfill.core.manifest import ManifestRefused, parse_manifest
 from forecast_backfill.core.source import (
     Fault,
     FaultCode,
     FaultCollector,
     FaultReport,
-    ManifestRefused,
-    parse_manifest,
 )
 
 FIELDS = {

@@ -14,8 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from forecast_backfill.core.errors import UsageRefused
+from forecast_backfill.core.manifest import parse_manifest
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
-from forecast_backfill.core.source import LINE_COLUMNS, parse_manifest
+from forecast_backfill.core.source import (
+    LINE_COLUMNS,
+)
 from forecast_backfill.landing.layout import Layout
 from forecast_backfill_tests.landing.conftest import REGIONS, LandDays, order_of
 
