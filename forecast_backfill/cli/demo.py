@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date as Date
 from datetime import timedelta
 
 import click
@@ -14,9 +15,10 @@ from forecast_backfill.cli.launching import Ended, open_launchpad
 from forecast_backfill.cli.progress_text import as_fields, clock, describe
 from forecast_backfill.core.calendar import Calendar
 from forecast_backfill.core.partition import DateRange
+from forecast_backfill.core.states import Workload
 from forecast_backfill.landing.damage import Damaged, damage
 from forecast_backfill.settings import Settings, load_settings
-from forecast_backfill.wiring import SystemClock, calendar_of
+from forecast_backfill.wiring import SystemClock, calendar_in, open_session
 
 
 @click.command("demo")
@@ -29,7 +31,9 @@ def command(days: int, damaged_count: int, as_json: bool) -> int:
     The exit code is 0 where exactly the damaged sources were quarantined and all else is done.
     """
     settings = load_settings()
-    calendar = calendar_of(settings, SystemClock())
+    # The seam is where nightly has come to: a demo that slept for days has missed nights.
+    with open_session(settings, Workload.BACKFILL) as session:
+        calendar = calendar_in(session, settings, SystemClock())
     dates = DateRange(start=calendar.seam - timedelta(days=days), end=calendar.seam)
     damaged = _land(settings, calendar, dates, damaged_count)
     _say(f"starting PostgreSQL and Dagster at {settings.dagster_url}")
@@ -58,12 +62,17 @@ def command(days: int, damaged_count: int, as_json: bool) -> int:
 def _land(
     settings: Settings, calendar: Calendar, dates: DateRange, count: int
 ) -> tuple[Damaged, ...]:
-    order = order_of(settings, days=len(dates) + 1, as_of=calendar.latest_date)
+    order = order_of(settings, days=_days_since(dates.start, calendar), as_of=calendar.latest_date)
     _say(f"landing {order.days} days × {len(order.landed)} regions of real grocery sales")
     land_with_progress(order)
     if not count:
         return ()
     return damage(order.directory, dates=dates, regions=order.landed, count=count)
+
+
+def _days_since(first: Date, calendar: Calendar) -> int:
+    """From the first date to the latest, nightly's own among them."""
+    return (calendar.latest_date - first).days + 1
 
 
 def _is_as_expected(ended: Ended, damaged: int) -> bool:

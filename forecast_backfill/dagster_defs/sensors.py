@@ -18,6 +18,7 @@ from forecast_backfill.app.check_deadline import check_deadline
 from forecast_backfill.app.notify import deliver_notices
 from forecast_backfill.core.night_state import Stage
 from forecast_backfill.core.states import Workload
+from forecast_backfill.dagster_defs.finished_campaigns import tell_of_campaigns
 from forecast_backfill.dagster_defs.planned_runs import requests_of, selection_of
 from forecast_backfill.dagster_defs.situation import Planned, look_at_history, look_at_nights
 from forecast_backfill.night_wiring import open_night
@@ -77,7 +78,9 @@ def build_watch_sensor(settings: Settings) -> SensorDefinition:
     )
     def watch(context: SensorEvaluationContext) -> SkipReason:
         with open_night(settings, workload=Workload.NIGHTLY, run_id="watch") as wiring:
-            due = check_deadline(SystemClock().now(), ports=wiring.ports)
+            now = SystemClock().now()
+            due = check_deadline(now, ports=wiring.ports)
+            tell_of_campaigns(wiring, now)
             sent = deliver_notices(ports=wiring.ports, limit=SENDS)
         return SkipReason(
             f"{len(due)} deadline notices due; {sent.sent} sent, {sent.failed} failed, "

@@ -12,6 +12,7 @@ from forecast_backfill.core.outcome import Refused, Written
 from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.assembly import build_definitions
 from forecast_backfill.settings import Settings
+from forecast_backfill.warehouse.campaigns import register_campaign
 from forecast_backfill_tests.app.nights import fetch, night
 from forecast_backfill_tests.dagster.night_chain import (
     LAST,
@@ -264,6 +265,33 @@ def test_the_watch_tells_of_a_missed_deadline(settings, daemon):
     requests, reason = daemon.look("watch")
     assert requests == []
     assert "deadline notices due" in reason
+
+
+def test_a_finished_campaign_with_a_quarantine_is_told_once_to_whoever_owns_campaigns(
+    settings, daemon
+):
+    day = LAST - timedelta(days=5)
+    land_days(settings.landing_directory, [day])
+    manifest = settings.landing_directory / f"date={day}" / "region=R02" / "manifest.json"
+    manifest.unlink()
+    backfill(settings, [day])
+    with night(settings) as wiring:
+        register_campaign(
+            wiring.session,
+            campaign_id="campaign",
+            workload=Workload.BACKFILL,
+            partitions=2,
+            launched_by="me",
+            reprocess=False,
+        )
+    for _ in range(2):
+        daemon.look("watch")
+    ((title, body),) = fetch(
+        settings.database_url,
+        "SELECT title, body FROM notice WHERE kind = 'campaign_finished' AND audience = 'backfill'",
+    )
+    assert title == "Campaign campaign finished: 1 done, 1 not"
+    assert body.startswith(f"{day} R02: ")
 
 
 def test_accuracy_is_measured_as_the_horizon_comes_in(settings, daemon, instance, database_url):
