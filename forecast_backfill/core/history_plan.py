@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date as Date
-from datetime import timedelta
 
 from forecast_backfill.core.calendar import Calendar
 from forecast_backfill.core.night_plan import digest_of, nights_of
@@ -21,6 +20,8 @@ from forecast_backfill.core.night_state import (
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 
+WIDEST_GAP = 14
+"""How many dates that need no seal one run takes along between two that do."""
 MOST_LAUNCHES = 20
 """How many runs one look at history launches; the next look goes on."""
 
@@ -83,29 +84,44 @@ def _settled_days(situation: HistorySituation) -> list[DateState]:
 
 
 def _seals(days: Sequence[DateState], situation: HistorySituation) -> list[Launch]:
-    """Runs over neighbouring dates whose ledger content is another than their seal's."""
-    changed = [
-        state
-        for state in days
-        if state.seal is Freshness.OUTDATED
-        or (state.seal is Freshness.ABSENT and state.content != NOTHING_RECORDED)
-    ]
-    spans: list[list[DateState]] = []
-    for state in changed:
-        if spans and spans[-1][-1].date + timedelta(days=1) == state.date:
-            spans[-1].append(state)
+    """Runs over stretches of dates whose ledger content is another than their seal's.
+
+    A few sealed dates in between are sealed again, which changes nothing: a run costs more.
+    """
+    stretches: list[list[DateState]] = []
+    between: list[DateState] = []
+    for state in days:
+        if not _needs_seal(state):
+            between.append(state)
+            continue
+        gap = [each.date for each in between]
+        if stretches and _bridges(stretches[-1][-1].date, gap, state.date):
+            stretches[-1].append(state)
         else:
-            spans.append([state])
+            stretches.append([state])
+        between = []
     return [
         _launch(
             Stage.SEAL,
-            span[0].date,
-            span[-1].date,
-            f"content {digest_of([each.content for each in span])}",
+            stretch[0].date,
+            stretch[-1].date,
+            f"content {digest_of([each.content for each in stretch])}",
             situation,
         )
-        for span in spans
+        for stretch in stretches
     ]
+
+
+def _needs_seal(state: DateState) -> bool:
+    if state.seal is Freshness.ABSENT:
+        return state.content != NOTHING_RECORDED
+    return state.seal is Freshness.OUTDATED
+
+
+def _bridges(first: Date, gap: Sequence[Date], last: Date) -> bool:
+    """Whether the sealed dates of the gap, and few, are all that lies between the two."""
+    missing = (last - first).days - 1
+    return len(gap) == missing <= WIDEST_GAP
 
 
 def _refits(days: Sequence[DateState], situation: HistorySituation) -> list[Launch]:

@@ -40,13 +40,13 @@ def window_metadata(verdict: WindowVerdict) -> dict[str, RawMetadata]:
     """The verdict with every exclusion and its reason, as a table and as a heat map."""
     return {
         "verdict": verdict.kind.value,
-        "reasons": MetadataValue.md(_bullets(verdict.reasons)),
+        "reasons": _sentence(verdict.reasons),
         "window": f"{min(verdict.window)} … {verdict.date}",
         "expected": verdict.expected,
         "left_out": len(verdict.left_out),
         "left_out_percent": round(100 * len(verdict.left_out) / verdict.expected, 3),
         "sealed_dates": len(verdict.seals),
-        "changed_dates": MetadataValue.md(_bullets([str(each) for each in verdict.changed_dates])),
+        "changed_dates": _sentence([str(each) for each in verdict.changed_dates]),
         "override": "none"
         if verdict.override is None
         else f"{verdict.override.by}: {verdict.override.reason}",
@@ -68,12 +68,12 @@ def model_metadata(
         "window_digest": model.window_digest,
         "data_digest": model.data_digest,
         "verdict": model.verdict.value,
-        "degraded_for": MetadataValue.md(_bullets(model.degraded_for)),
+        "degraded_for": _sentence(model.degraded_for),
         "expected": model.expected,
         "left_out": model.left_out,
         "exclusions": MetadataValue.md(_exclusions(() if verdict is None else verdict.left_out)),
-        "changed_dates": MetadataValue.md(_bullets([str(each) for each in model.changed_dates])),
-        "committed_since_sealed": MetadataValue.md(_bullets([str(each) for each in model.moved])),
+        "changed_dates": _sentence([str(each) for each in model.changed_dates]),
+        "committed_since_sealed": _sentence([str(each) for each in model.moved]),
         "regions": len(model.regions),
         "demand_groups": len(model.groups),
         "series": len(model.regions) * len(model.groups),
@@ -123,7 +123,7 @@ def publication_metadata(published: Publication | NothingToPublish) -> dict[str,
         "regions": len(published.regions),
         "absent": len(published.absent),
         "model_version": published.model_version or "none of this night",
-        "reasons": MetadataValue.md(_bullets(published.reasons)),
+        "reasons": _sentence(published.reasons),
     }
 
 
@@ -177,8 +177,9 @@ def _number(name: str, value: float | None) -> dict[str, RawMetadata]:
     return {} if value is None else {name: round(value, 6)}
 
 
-def _bullets(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines) or "none"
+def _sentence(lines: Sequence[str]) -> str:
+    """Short lists as plain text: Markdown is one click away from view."""
+    return "; ".join(lines) or "none"
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

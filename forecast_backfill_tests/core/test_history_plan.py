@@ -76,10 +76,24 @@ def test_nothing_is_sealed_while_a_campaign_runs():
 
 
 def test_changed_dates_are_sealed_in_one_run_a_stretch():
-    changed = dict.fromkeys((DAYS[2], DAYS[3], DAYS[4], DAYS[8]), OUTDATED)
-    plan = plan_history(situation(changed))
-    assert shown(plan) == [("seal", DAYS[2], DAYS[4]), ("seal", DAYS[8], DAYS[8])]
-    assert {each.workload for each in plan.launches} == {Workload.BACKFILL}
+    """A run costs more than sealing a few dates again, which changes nothing."""
+    changed = dict.fromkeys((DAYS[2], DAYS[3], DAYS[8]), OUTDATED)
+    (launch,) = plan_history(situation(changed)).launches
+    assert (launch.first.date, launch.last.date) == (DAYS[2], DAYS[8])
+    assert launch.workload is Workload.BACKFILL
+
+
+def test_a_wide_gap_a_date_without_a_record_and_an_open_night_are_not_sealed_along():
+    many = [DAY - timedelta(days=back) for back in range(60, -1, -1)]
+    states = {day: quiet(day) for day in many}
+    for index in (10, 25, 41):
+        states[many[index]] = quiet(many[index], **OUTDATED)
+    assert [each[1:] for each in shown(plan_history(situation(states=states)))] == [
+        (many[10], many[25]),
+        (many[41], many[41]),
+    ]
+    without = {day: state for day, state in states.items() if day != many[20]}
+    assert len(plan_history(situation(states=without)).launches) == 3
 
 
 def test_dates_that_were_never_sealed_are_sealed():
@@ -222,6 +236,8 @@ def _carry_out(
     for launch in launches:
         days = [day for day in DAYS if launch.first.date <= day <= launch.last.date]
         for day in days:
+            if launch.stage == "seal" and states[day].seal is Freshness.CURRENT:
+                continue
             if launch.stage == "seal":
                 sealed.append(day)
                 states[day] = replace(states[day], seal=Freshness.CURRENT)
