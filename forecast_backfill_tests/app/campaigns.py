@@ -106,6 +106,17 @@ def run_campaign(
         return run_batch(partitions, request, wiring.ports, tell=lambda outcome: None)
 
 
+def run_campaign_for_ever(settings: Settings, partitions: Sequence[Partition]) -> None:
+    """Write the partitions again and again: whenever the process is killed, it is at work."""
+    from forecast_backfill.app.run_partition import run_batch
+    from forecast_backfill.wiring import open_wiring
+
+    with open_wiring(settings, workload=Workload.BACKFILL, run_id="5f0c") as wiring:
+        request = wiring.request(campaign_id="crashing", reprocess=True)
+        while True:
+            run_batch(partitions, request, wiring.ports, tell=lambda outcome: None)
+
+
 def start_campaign(
     settings: Settings, partitions: Sequence[Partition], kill_at: KillAt | None = None
 ) -> multiprocessing.process.BaseProcess:

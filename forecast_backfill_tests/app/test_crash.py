@@ -12,10 +12,12 @@ from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.ports import Step
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
+    PROCESSES,
     KillAt,
     land_campaign,
     ledger_rows,
     run_campaign,
+    run_campaign_for_ever,
     settings_for,
     start_campaign,
     stored_rows,
@@ -75,17 +77,19 @@ def test_a_process_killed_at_a_step_loses_that_partition_only(step, settings, da
 
 def test_fifty_random_kills_and_a_rerun_leave_the_undisturbed_rows(settings, database_url):
     dice = random.Random(20261129)
-    killed = 0
+    started = time.monotonic()
+    start_campaign(settings, PARTITIONS).join(60)
+    undisturbed = time.monotonic() - started
     for _ in range(RANDOM_KILLS):
         changed = Partition(date=FIRST, region="R01")
         land_campaign(settings.home, [changed], quantity=str(dice.randint(1, 9)))
-        process = start_campaign(settings, PARTITIONS)
-        time.sleep(dice.uniform(0.01, 0.25))
+        process = PROCESSES.Process(target=run_campaign_for_ever, args=(settings, PARTITIONS))
+        process.start()
+        time.sleep(dice.uniform(0, 1.5 * undisturbed))
         process.kill()
         process.join(60)
-        killed += process.exitcode == -signal.SIGKILL
-        assert len(stored_rows(database_url)) % ROWS_A_PARTITION == 0
-    assert killed > RANDOM_KILLS / 2, "the kills came too late to interrupt anything"
+        assert process.exitcode == -signal.SIGKILL
+        assert len(stored_rows(database_url)) == ROWS_A_PARTITION * len(PARTITIONS)
 
     land_campaign(settings.home, PARTITIONS)
     run_campaign(settings, PARTITIONS)
