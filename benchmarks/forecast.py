@@ -17,6 +17,8 @@ import pandas as pd
 from benchmarks.forecast_cost import describe_cost
 from benchmarks.forecast_losses import loss_table
 from benchmarks.journey_panel import HORIZON, WINDOW, JourneyPanel, forecast_by, load_panel
+from benchmarks.machine import describe_machine
+from benchmarks.results import write_section
 from forecast_backfill.forecasting.accuracy import bias, wape
 from forecast_backfill.forecasting.formula import forecast_formula
 from forecast_backfill.forecasting.model import ModelKind, Plan
@@ -133,13 +135,27 @@ def measure(arguments: argparse.Namespace) -> bool:
     if arguments.losses:
         say(loss_table(journey, origins[::2]))
     say(describe_cost(journey.panel.between(latest - WINDOW, latest)))
+    if arguments.nights == 0:
+        write_results()
     return all(value <= limit for _, value, limit in figures)
 
 
+said: list[str] = []
+
+
 def say(*parts: str) -> None:
-    """Print the parts at once: the next table takes a while."""
+    """Print the parts at once, since the next table takes a while, and keep them."""
+    said.extend(parts)
     sys.stdout.write("".join(f"\n{part}\n" for part in parts))
     sys.stdout.flush()
+
+
+def write_results() -> None:
+    """Replace the forecasts' section of the results by what was said."""
+    machine = describe_machine(Command="`make bench-forecast`")
+    write_section(
+        "forecast", "\n\n".join(["## Accuracy and cost of the forecasts", machine, *said])
+    )
 
 
 def main() -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 import click
 
 from forecast_backfill.app.campaign import plan_launch
 from forecast_backfill.cli.launching import open_launchpad, run_launch
 from forecast_backfill.settings import Settings, load_settings
-from forecast_backfill.wiring import SystemClock, calendar_of
+from forecast_backfill.wiring import SystemClock, calendar_in, calendar_of
 
 DATE = click.DateTime(["%Y-%m-%d"])
 
@@ -39,15 +40,19 @@ def command(
     is 1 if any partition is not done.
     """
     settings = load_settings()
-    plan = plan_launch(
+    plan = partial(
+        plan_launch,
         start=start.date(),
         end=end.date(),
         regions=_chosen(regions, settings),
         known=settings.regions,
-        calendar=calendar_of(settings, SystemClock()),
     )
+    # What cannot be meant is refused before anything is started; the ledger may know of nights
+    # that were missed, which are nightly's still.
+    plan(calendar=calendar_of(settings, SystemClock()))
     with open_launchpad(settings) as pad:
-        return run_launch(pad, plan, reprocess=reprocess, watch=watch, as_json=as_json)
+        launch = plan(calendar=calendar_in(pad.session, settings, SystemClock()))
+        return run_launch(pad, launch, reprocess=reprocess, watch=watch, as_json=as_json)
 
 
 def _chosen(text: str, settings: Settings) -> tuple[str, ...]:

@@ -10,8 +10,10 @@ from uuid import uuid4
 
 import click
 
+from forecast_backfill.app.judge_window import override_window
 from forecast_backfill.app.night_steps import Night, run_night
 from forecast_backfill.app.run_partition import run_batch
+from forecast_backfill.core.completeness import Override
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import Partition
@@ -32,30 +34,42 @@ DATE = click.DateTime(["%Y-%m-%d"])
 @click.option(
     "--date", "moment", type=DATE, metavar="YYYY-MM-DD", help="The business date; else the latest."
 )
+@click.option("--override-by", metavar="NAME", help="Who takes a window that needs an override.")
+@click.option("--reason", metavar="TEXT", help="Why; kept with the override.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(moment: datetime | None, as_json: bool) -> int:
+def command(
+    moment: datetime | None, override_by: str | None, reason: str | None, as_json: bool
+) -> int:
     """Build a date's landed regions, seal it, fit, forecast and publish, as the night does.
 
     What is done already is left as it is; a region that is not landed counts as missing. Dagster is
     not needed, and is not told. The exit code is 1 where no forecast of the night was published.
+
+    An override holds for exactly the window as it is now, and only where the contract leaves it to
+    a named person; data alone lifts a refusal.
     """
+    if (override_by is None) is not (reason is None):
+        raise click.UsageError("--override-by and --reason go together")
     settings = load_settings()
     run_id = f"cli-{uuid4()}"
     with open_night(settings, workload=Workload.NIGHTLY, run_id=run_id) as wiring:
         day = wiring.calendar.latest_date if moment is None else moment.date()
         owns = _owns(day, wiring)
         built = _build_regions(settings, day, run_id) if owns else []
-        night = run_night(
-            day,
-            request=wiring.request(),
-            ports=wiring.ports,
-            dimensions=dimension_ports(settings, wiring.session),
-        )
+        night = _run(day, wiring, settings)
+        if override_by is not None and reason is not None and not night.is_published:
+            override_window(day, Override(by=override_by, reason=reason), ports=wiring.ports)
+            night = _run(day, wiring, settings)
     if as_json:
         click.echo(json.dumps(_fields(day, built, night)))
     else:
         _print(day, built, night)
     return 0 if night.is_published else 1
+
+
+def _run(day: Date, wiring: NightWiring, settings: Settings) -> Night:
+    dimensions = dimension_ports(settings, wiring.session)
+    return run_night(day, request=wiring.request(), ports=wiring.ports, dimensions=dimensions)
 
 
 def _owns(day: Date, wiring: NightWiring) -> bool:

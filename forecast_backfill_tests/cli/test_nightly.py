@@ -96,6 +96,23 @@ def test_a_night_whose_window_is_refused_exits_with_one_and_says_why(settings):
     assert f"no forecast of {LAST} was published" in done.output
 
 
+def test_a_window_between_the_limits_waits_for_a_named_person(settings, monkeypatch):
+    monkeypatch.setenv("FORECAST_BACKFILL_MAX_DEGRADED_PERCENT", "5")
+    folder = settings.landing_directory / f"date={LAST}" / "region=R02"
+    (folder / "manifest.json").unlink()
+    assert run().return_value == 1
+    taken = run("--override-by", "Ada", "--reason", "R02 was closed", "--json")
+    told = json.loads(taken.output)
+    assert (taken.return_value, told["publication"]) == (0, "degraded")
+    statement = "SELECT override_by, override_reason FROM window_override"
+    assert fetch(settings.database_url, statement) == [("Ada", "R02 was closed")]
+
+
+def test_an_override_without_a_reason_is_a_usage_error(settings):
+    done = run("--override-by", "Ada")
+    assert "--override-by and --reason go together" in str(done.exception)
+
+
 def test_a_date_of_history_is_refused_with_the_campaign_to_launch(settings):
     day = LAST - timedelta(days=3)
     done = run("--date", str(day))
