@@ -34,6 +34,7 @@ from forecast_backfill.core.outcome import (
     Written,
 )
 from forecast_backfill.core.partition import Partition
+from forecast_backfill.dagster_defs.logging_events import log_events
 from forecast_backfill.dagster_defs.metadata import (
     RawMetadata,
     faults_metadata,
@@ -64,8 +65,7 @@ class Teller:
 
     def tell(self, outcome: Outcome) -> None:
         """Log the outcome's events."""
-        for event in events_of(outcome, self._identity(outcome)):
-            self._context.log_event(event)
+        log_events(self._context, events_of(outcome, self._identity(outcome)))
 
     def _identity(self, outcome: Outcome) -> OutputIdentity | None:
         if not isinstance(outcome, Written | Unchanged):

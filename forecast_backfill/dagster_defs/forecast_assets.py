@@ -28,6 +28,7 @@ from forecast_backfill.dagster_defs.forecast_events import (
     forecast_events,
     publication_event,
 )
+from forecast_backfill.dagster_defs.logging_events import log_events
 from forecast_backfill.dagster_defs.night_assets import DEMAND_MODEL
 from forecast_backfill.dagster_defs.partition_keys import DATE_DIMENSION
 from forecast_backfill.dagster_defs.summary import raise_unless_forecast
@@ -65,8 +66,7 @@ def build_demand_forecast(
     )
     def demand_forecast(context: AssetExecutionContext) -> Iterator[Output[None]]:
         def tell(outcome: ForecastOutcome) -> None:
-            for event in forecast_events(outcome):
-                context.log_event(event)
+            log_events(context, forecast_events(outcome))
 
         with night_run(context, settings) as run:
             batch = batch_of(context.run.tags, context.partition_keys, partitions)

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from dagster import DagsterInstance, DagsterRunStatus
+from dagster import AssetCheckKey, AssetKey, DagsterInstance, DagsterRunStatus
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from forecast_backfill.app.campaign import BackfillState
 from forecast_backfill.dagster_defs.graphql_client import DagsterClient
@@ -128,6 +129,19 @@ def test_every_good_partition_passes_both_checks(status: str, instance: DagsterI
     for check in ("source_intact", "reconcile_parity"):
         passed = [key for key, found in evaluations(instance, check).items() if found.passed]
         assert sorted(passed) == GOOD_KEYS
+
+
+def test_a_passed_check_counts_for_the_latest_materialization_of_its_partition(
+    status: str, instance: DagsterInstance
+) -> None:
+    """Else the checks view shows it as never run."""
+    key = AssetCheckKey(AssetKey("daily_demand"), "source_intact")
+    found = instance.event_log_storage.get_asset_check_partition_info([key])
+    passed = AssetCheckExecutionRecordStatus.SUCCEEDED
+    good = [each for each in found if each.latest_execution_status is passed]
+    assert sorted(str(each.partition_key) for each in good) == GOOD_KEYS
+    assert all(each.is_current for each in good)
+    assert all(each.latest_materialization_storage_id is not None for each in good)
 
 
 def test_runs_with_a_quarantined_partition_fail_with_a_summary_of_one_screen(
