@@ -34,18 +34,6 @@ MORNING = datetime(2026, 11, 28, 11, 0, tzinfo=UTC)
 NOTICE = campaign_notice("spring", done=3, not_done=["2026-11-01 R02: bad_number"])
 
 
-@pytest.fixture
-def settings(database_url, tmp_path):
-    fill(database_url)
-    return settings_for(database_url, tmp_path)
-
-
-@pytest.fixture
-def wiring(settings):
-    with night(settings) as opened:
-        yield opened
-
-
 def told(wiring, now):
     return [(each.kind, each.subject) for each in check_deadline(now, ports=wiring.ports)]
 

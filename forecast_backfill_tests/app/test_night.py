@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from forecast_backfill.app.judge_window import judge_window, override_window
 from forecast_backfill.app.seal_day import seal_day
 from forecast_backfill.core.completeness import Override
@@ -27,18 +25,6 @@ from forecast_backfill_tests.app.nights import (
 )
 
 DAYS = [LAST - timedelta(days=back) for back in range(90)]
-
-
-@pytest.fixture
-def settings(database_url, tmp_path):
-    fill(database_url)
-    return settings_for(database_url, tmp_path)
-
-
-@pytest.fixture
-def wiring(settings):
-    with night(settings) as opened:
-        yield opened
 
 
 def judge(wiring):

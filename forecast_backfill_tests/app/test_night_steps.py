@@ -17,20 +17,12 @@ from forecast_backfill_tests.app.nights import (
     REGIONS,
     execute,
     fetch,
-    fill,
     night,
     seal_window,
-    settings_for,
 )
 from forecast_backfill_tests.app.nights import (
     fit_day as fit_before,
 )
-
-
-@pytest.fixture
-def settings(database_url, tmp_path):
-    fill(database_url)
-    return settings_for(database_url, tmp_path)
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ from forecast_backfill_tests.app.nights import (
     publish,
     run_night,
     seal_window,
-    settings_for,
 )
 
 SEEN = """
@@ -34,12 +33,6 @@ SELECT count(*), count(DISTINCT region), count(DISTINCT switched_at),
        string_agg(DISTINCT region || forecast_version, ',')
 FROM published_forecast WHERE date = %s
 """
-
-
-@pytest.fixture
-def settings(database_url, tmp_path):
-    fill(database_url)
-    return settings_for(database_url, tmp_path)
 
 
 @pytest.fixture

@@ -17,27 +17,13 @@ from forecast_backfill_tests.app.nights import (
     correct,
     execute,
     fetch,
-    fill,
     fit_day,
     night,
     quarantine,
     seal_window,
-    settings_for,
 )
 
 DAY = LAST - timedelta(days=30)
-
-
-@pytest.fixture
-def settings(database_url, tmp_path):
-    fill(database_url)
-    return settings_for(database_url, tmp_path)
-
-
-@pytest.fixture
-def wiring(settings):
-    with night(settings) as opened:
-        yield opened
 
 
 def seal(wiring, campaign_id=None):

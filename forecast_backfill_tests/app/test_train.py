@@ -27,7 +27,6 @@ from forecast_backfill_tests.app.nights import (
     night,
     quarantine,
     seal_window,
-    settings_for,
 )
 
 DAYS = [LAST - timedelta(days=back) for back in range(90)]
@@ -40,18 +39,6 @@ WHERE EXISTS (SELECT FROM demand_seal_region AS sealed WHERE sealed.date = day
               AND sealed.region = part.region AND sealed.state = 'in')
 ORDER BY part.region, grp, day
 """
-
-
-@pytest.fixture
-def settings(database_url, tmp_path):
-    fill(database_url)
-    return settings_for(database_url, tmp_path)
-
-
-@pytest.fixture
-def wiring(settings):
-    with night(settings) as opened:
-        yield opened
 
 
 def stored(url):
