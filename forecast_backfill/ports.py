@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from forecast_backfill.core.fingerprint import Fingerprint
+from forecast_backfill.core.identity import OutputIdentity as OutputIdentity
 from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.parity import Exclusion, Mismatch
 from forecast_backfill.core.partition import Partition
@@ -121,15 +122,6 @@ class Engine(Protocol):
     def prepare(self, source: LandedSource, dimensions: Dimensions) -> Prepared | Rejected:
         """Judge the source and, where it is good, build the rows of `daily_demand`."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputIdentity:
-    """What decides whether an output would come out the same again."""
-
-    source_digest: str
-    code_version: str
-    dimension_version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

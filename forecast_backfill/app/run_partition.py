@@ -126,7 +126,7 @@ def _attempt(partition: Partition, request: RunRequest, ports: Ports) -> Outcome
         if before is not None and not request.reprocess and _is_done(before, identity):
             ports.ledger.unchanged(partition, request)
             assert before.fingerprint is not None
-            return Unchanged(partition=partition, fingerprint=before.fingerprint)
+            return Unchanged(partition=partition, identity=identity, fingerprint=before.fingerprint)
         row = ports.ledger.start(partition, request)
         ports.checkpoint(Step.STARTED, partition)
         prepared = ports.engine.prepare(source, dimensions)
@@ -232,6 +232,7 @@ def _replace(
         ports.checkpoint(Step.RECORDED, partition)
     return Written(
         partition=partition,
+        identity=identity,
         fingerprint=result.fingerprint,
         exclusions=prepared.exclusions,
         lines=prepared.totals.lines,

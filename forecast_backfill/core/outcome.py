@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from forecast_backfill.core.fingerprint import Fingerprint
+from forecast_backfill.core.identity import OutputIdentity
 from forecast_backfill.core.parity import Exclusion, Mismatch
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.seam import SeamRefusal
@@ -17,6 +18,7 @@ class Written:
     """The partition was replaced, reconciled and recorded in one transaction."""
 
     partition: Partition
+    identity: OutputIdentity
     fingerprint: Fingerprint
     exclusions: Mapping[str, Exclusion]
     lines: int
@@ -29,6 +31,7 @@ class Unchanged:
     """The ledger already has this source, code and dimension version as done."""
 
     partition: Partition
+    identity: OutputIdentity
     fingerprint: Fingerprint
 
 

@@ -76,7 +76,7 @@ def build_daily_demand(
                     reprocess=tags.get(REPROCESS_TAG) == "true",
                 )
                 register_backfill(context, request, wiring)
-                teller = Teller(context, wiring.ports.ledger)
+                teller = Teller(context)
                 raise_unless_done(run_batch(batch, request, wiring.ports, teller.tell))
         # Dagster waits for these outputs; what the checks found was logged for each partition.
         for spec in check_specs:

@@ -42,8 +42,6 @@ from forecast_backfill.dagster_defs.metadata import (
     output_metadata,
 )
 from forecast_backfill.dagster_defs.partition_keys import DATE_DIMENSION, REGION_DIMENSION
-from forecast_backfill.ports import Ledger, OutputIdentity
-from forecast_backfill.wiring import retry_interrupted
 
 DAILY_DEMAND = AssetKey("daily_demand")
 POS_SALES = AssetKey("pos_sales")
@@ -59,23 +57,15 @@ class Teller:
     `context.log_event` writes at once: what was told survives a run that fails or dies later.
     """
 
-    def __init__(self, context: AssetExecutionContext, ledger: Ledger) -> None:
+    def __init__(self, context: AssetExecutionContext) -> None:
         self._context = context
-        self._ledger = ledger
 
     def tell(self, outcome: Outcome) -> None:
         """Log the outcome's events."""
-        log_events(self._context, events_of(outcome, self._identity(outcome)))
-
-    def _identity(self, outcome: Outcome) -> OutputIdentity | None:
-        if not isinstance(outcome, Written | Unchanged):
-            return None
-        partition = outcome.partition
-        row = retry_interrupted(lambda: self._ledger.find(partition))
-        return None if row is None else row.identity
+        log_events(self._context, events_of(outcome))
 
 
-def events_of(outcome: Outcome, identity: OutputIdentity | None) -> Iterator[Event]:
+def events_of(outcome: Outcome) -> Iterator[Event]:
     """The events of one outcome.
 
     An unchanged partition is materialized too, with the data version that it had: without an event
@@ -84,7 +74,7 @@ def events_of(outcome: Outcome, identity: OutputIdentity | None) -> Iterator[Eve
     """
     match outcome:
         case Written() | Unchanged():
-            yield _materialization(outcome, identity)
+            yield _materialization(outcome)
             yield _check(SOURCE_INTACT, outcome.partition, passed=True)
             yield _check(RECONCILE_PARITY, outcome.partition, passed=True)
         case Quarantined(partition=partition, report=report):
@@ -117,34 +107,32 @@ def dagster_key(partition: Partition) -> MultiPartitionKey:
     )
 
 
-def _materialization(
-    outcome: Written | Unchanged, identity: OutputIdentity | None
-) -> AssetMaterialization:
+def _materialization(outcome: Written | Unchanged) -> AssetMaterialization:
     key = dagster_key(outcome.partition)
     return AssetMaterialization(
         asset_key=DAILY_DEMAND,
         partition=key,
-        metadata=output_metadata(outcome, identity),
+        metadata=output_metadata(outcome),
         tags={
-            **version_tags(outcome.fingerprint.data_version, identity),
+            **version_tags(outcome.fingerprint.data_version, outcome.identity.code_version),
             **get_tags_from_multi_partition_key(key),
         },
     )
 
 
-def version_tags(data_version: str, identity: OutputIdentity | None) -> dict[str, str]:
+def version_tags(data_version: str, code_version: str) -> dict[str, str]:
     """The tags from which Dagster judges whether a partition is up to date.
 
     Dagster sets them itself only on what an asset returns; on a logged event they are ours to set.
     """
-    tags = {
+    return {
         DATA_VERSION_TAG: data_version,
         DATA_VERSION_IS_USER_PROVIDED_TAG: "true",
+        CODE_VERSION_TAG: code_version,
         # `pos_sales` is never observed, so its version is the default one on both sides.
         get_input_data_version_tag(POS_SALES): DEFAULT_DATA_VERSION.value,
         get_input_event_pointer_tag(POS_SALES): NULL_EVENT_POINTER,
     }
-    return tags if identity is None else tags | {CODE_VERSION_TAG: identity.code_version}
 
 
 def _check(

@@ -13,7 +13,6 @@ from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.outcome import Unchanged, Written
 from forecast_backfill.core.parity import Mismatch
 from forecast_backfill.core.source import Fault, FaultReport
-from forecast_backfill.ports import OutputIdentity
 
 RawMetadata = MetadataValue | str | int | float | bool
 
@@ -36,9 +35,7 @@ SIDES_SCHEMA = TableSchema(
 )
 
 
-def output_metadata(
-    outcome: Written | Unchanged, identity: OutputIdentity | None
-) -> dict[str, RawMetadata]:
+def output_metadata(outcome: Written | Unchanged) -> dict[str, RawMetadata]:
     """The figures of a partition that is current."""
     fingerprint = outcome.fingerprint
     found: dict[str, RawMetadata] = {
@@ -52,9 +49,8 @@ def output_metadata(
         "products": fingerprint.products,
         # Text: the sum of the row hashes outgrows the 64 bits that Dagster's integers have.
         "checksum": str(fingerprint.checksum),
+        "source_digest": outcome.identity.source_digest,
     }
-    if identity is not None:
-        found["source_digest"] = identity.source_digest
     if isinstance(outcome, Written):
         left_out = {name: each.lines for name, each in outcome.exclusions.items()}
         found |= {

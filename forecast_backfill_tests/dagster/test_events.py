@@ -7,6 +7,7 @@ from datetime import date
 from dagster import AssetCheckEvaluation, AssetMaterialization
 
 from forecast_backfill.core.fingerprint import Fingerprint
+from forecast_backfill.core.identity import OutputIdentity
 from forecast_backfill.core.outcome import (
     Failed,
     Mismatched,
@@ -23,7 +24,6 @@ from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.events import events_of
 from forecast_backfill.dagster_defs.metadata import money
 from forecast_backfill.dagster_defs.summary import summarize
-from forecast_backfill.ports import OutputIdentity
 
 DAY = Partition(date=date(2026, 3, 1), region="R07")
 READ = Fingerprint(rows=3, checksum=10**20, units=7, revenue_cents=123_456, stores=1, products=2)
@@ -31,12 +31,14 @@ STORED = Fingerprint(rows=2, checksum=9, units=5, revenue_cents=100_000, stores=
 IDENTITY = OutputIdentity(source_digest="src1", code_version="code1", dimension_version="dim1")
 WRITTEN = Written(
     partition=DAY,
+    identity=IDENTITY,
     fingerprint=READ,
     exclusions={"fuel": Exclusion(lines=4, units=9, revenue_cents=500)},
     lines=9,
     replaced_rows=0,
     seconds=0.1234,
 )
+UNCHANGED = Unchanged(partition=DAY, identity=IDENTITY, fingerprint=READ)
 FAULTS = FaultReport(
     kept=(
         Fault(
@@ -61,7 +63,7 @@ def checks(events: list[object]) -> dict[str, bool]:
 
 
 def test_a_written_partition_is_materialized_and_passes_both_checks() -> None:
-    first, *rest = events_of(WRITTEN, IDENTITY)
+    first, *rest = events_of(WRITTEN)
     assert isinstance(first, AssetMaterialization)
     assert first.partition == "2026-03-01|R07"
     assert first.metadata["rows"].value == 3
@@ -73,7 +75,7 @@ def test_a_written_partition_is_materialized_and_passes_both_checks() -> None:
 
 
 def test_a_materialization_carries_the_versions_from_which_dagster_judges_staleness() -> None:
-    first = next(events_of(WRITTEN, IDENTITY))
+    first = next(events_of(WRITTEN))
     assert isinstance(first, AssetMaterialization)
     assert first.tags == {
         "dagster/data_version": READ.data_version,
@@ -87,7 +89,7 @@ def test_a_materialization_carries_the_versions_from_which_dagster_judges_stalen
 
 
 def test_an_unchanged_partition_is_materialized_with_the_data_version_that_it_had() -> None:
-    first = next(events_of(Unchanged(partition=DAY, fingerprint=READ), IDENTITY))
+    first = next(events_of(UNCHANGED))
     assert isinstance(first, AssetMaterialization)
     assert first.metadata["outcome"].value == "unchanged"
     assert first.tags is not None
@@ -95,7 +97,7 @@ def test_an_unchanged_partition_is_materialized_with_the_data_version_that_it_ha
 
 
 def test_a_quarantined_partition_fails_source_intact_and_is_not_materialized() -> None:
-    (only,) = events_of(QUARANTINED, None)
+    (only,) = events_of(QUARANTINED)
     assert isinstance(only, AssetCheckEvaluation)
     assert (only.check_name, only.passed, only.partition) == (
         "source_intact",
@@ -114,7 +116,7 @@ def test_a_quarantined_partition_fails_source_intact_and_is_not_materialized() -
 
 
 def test_every_kept_fault_is_a_row_of_the_table() -> None:
-    (only,) = events_of(QUARANTINED, None)
+    (only,) = events_of(QUARANTINED)
     records = only.metadata["fault_table"].records
     assert [record.data for record in records] == [
         {
@@ -132,7 +134,7 @@ def test_a_mismatch_fails_reconcile_parity_with_both_sides_and_is_not_materializ
     mismatch = Mismatch(
         kind=MismatchKind.MISSING_ROWS, read=READ, stored=STORED, reason="read 3 rows, stored 2"
     )
-    events = list(events_of(Mismatched(partition=DAY, mismatch=mismatch), None))
+    events = list(events_of(Mismatched(partition=DAY, mismatch=mismatch)))
     assert checks(events) == {"source_intact": True, "reconcile_parity": False}
     sides = events[1].metadata["sides"].records
     assert sides[0].data == {"figure": "rows", "read": "3", "stored": "2"}
@@ -141,8 +143,8 @@ def test_a_mismatch_fails_reconcile_parity_with_both_sides_and_is_not_materializ
 
 def test_a_refused_or_failed_partition_was_not_judged_so_no_check_speaks() -> None:
     refusal = SeamRefusal(owner=Workload.NIGHTLY, reason="nightly owns it", next_command="x")
-    assert list(events_of(Refused(partition=DAY, refusal=refusal), None)) == []
-    assert list(events_of(Failed(partition=DAY, reason="boom"), None)) == []
+    assert list(events_of(Refused(partition=DAY, refusal=refusal))) == []
+    assert list(events_of(Failed(partition=DAY, reason="boom"))) == []
 
 
 def test_money_shows_cents_and_sign() -> None:
@@ -150,7 +152,7 @@ def test_money_shows_cents_and_sign() -> None:
 
 
 def test_a_run_in_which_all_is_done_has_no_summary() -> None:
-    assert summarize([WRITTEN, Unchanged(partition=DAY, fingerprint=READ)]) is None
+    assert summarize([WRITTEN, UNCHANGED]) is None
 
 
 def test_the_summary_counts_then_names_ten_partitions_and_the_next_command() -> None:
