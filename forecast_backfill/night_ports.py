@@ -29,7 +29,7 @@ from forecast_backfill.night_values import (
     WindowUnits,
     WindowVerdict,
 )
-from forecast_backfill.ports import Clock, Control, RunRequest, Slots
+from forecast_backfill.ports import Clock, Control, RunRequest, Slots, Waits
 
 T = TypeVar("T")
 
@@ -251,6 +251,7 @@ class NightPorts:
     notifier: Notifier
     control: Control
     slots: Slots
+    waits: Waits
     clock: Clock
     retry: NightRetry
     calendar: Calendar
@@ -262,5 +263,4 @@ class NightPorts:
     deadline_warning: timedelta
     horizon_days: int
     seed: int
-    slot_count: int
-    nightly_peak: int
+    fit_slots: int

@@ -21,7 +21,6 @@ from forecast_backfill.ports import RunRequest
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.accuracy import PostgresAccuracy
 from forecast_backfill.warehouse.connect import Session
-from forecast_backfill.warehouse.control import PostgresControl
 from forecast_backfill.warehouse.dimensions import PostgresDimensions
 from forecast_backfill.warehouse.forecasts import PostgresForecasts
 from forecast_backfill.warehouse.leases import PostgresSlots
@@ -29,8 +28,15 @@ from forecast_backfill.warehouse.models import PostgresModels
 from forecast_backfill.warehouse.notices import PostgresNotices
 from forecast_backfill.warehouse.publications import PostgresPublications
 from forecast_backfill.warehouse.seals import PostgresSeals
+from forecast_backfill.warehouse.waits import PostgresWaits
 from forecast_backfill.warehouse.windows import PostgresDemand, PostgresWindows
-from forecast_backfill.wiring import SystemClock, calendar_in, open_session, retry_interrupted
+from forecast_backfill.wiring import (
+    SystemClock,
+    calendar_in,
+    control_of,
+    open_session,
+    retry_interrupted,
+)
 
 
 class LazyForecaster:
@@ -95,7 +101,7 @@ class NightWiring:
             workload=self.workload,
             run_id=self.run_id,
             campaign_id=campaign_id,
-            epoch=self.ports.control.read(self.workload).epoch,
+            epoch=self.ports.control.epoch(self.workload),
         )
 
 
@@ -131,8 +137,9 @@ def night_ports(settings: Settings, session: Session) -> NightPorts:
         accuracy=PostgresAccuracy(session),
         notices=PostgresNotices(session),
         notifier=AppriseNotifier(targets),
-        control=PostgresControl(session),
+        control=control_of(settings, session),
         slots=PostgresSlots(session),
+        waits=PostgresWaits(session),
         clock=clock,
         retry=retry_interrupted,
         calendar=calendar_in(session, settings, clock),
@@ -144,6 +151,5 @@ def night_ports(settings: Settings, session: Session) -> NightPorts:
         deadline_warning=timedelta(minutes=settings.deadline_warning_minutes),
         horizon_days=settings.horizon_days,
         seed=settings.seed,
-        slot_count=settings.slots,
-        nightly_peak=settings.nightly_peak,
+        fit_slots=settings.fit_slots,
     )

@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from forecast_backfill.core.admission import Conditions, WaitCause
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.identity import OutputIdentity as OutputIdentity
 from forecast_backfill.core.outcome import Outcome
@@ -235,27 +236,36 @@ class Warehouse(Protocol):
     ) -> AbstractContextManager[PartitionTransaction]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlState:
-    """What a workload is told: `is_paused` is the intent; `cap` counts slots, None is auto."""
-
-    epoch: int
-    is_paused: bool
-    cap: int | None
-    reason: str
-
-
 class Control(Protocol):
-    """The knobs that on-call turns."""
+    """The knobs that on-call turns, and what admission is decided by."""
 
-    def read(self, workload: Workload) -> ControlState: ...
+    def epoch(self, workload: Workload) -> int:
+        """The workload's current epoch."""
+        ...
+
+    def conditions(self, workload: Workload) -> Conditions:
+        """The knobs, holds and pace as of now; health is measured first where that is due."""
+        ...
 
 
 class Slots(Protocol):
-    """The engine's slots, shared by every process; a crash frees its slot."""
+    """The engine's slots, shared by every process; a crash frees its slots."""
 
-    def try_acquire(self, limit: int) -> AbstractContextManager[int] | None:
-        """A slot with an index below `limit`, held for the block; None where all are taken."""
+    def try_acquire(
+        self, limit: int, weight: int = 1
+    ) -> AbstractContextManager[tuple[int, ...]] | None:
+        """`weight` slots with an index below `limit`, held for the block; None where too few are
+        free."""
+        ...
+
+
+class Waits(Protocol):
+    """The record of who waits for what, and for how long."""
+
+    def add(
+        self, request: RunRequest, cause: WaitCause, *, reason: str, seconds: float, is_over: bool
+    ) -> None:
+        """The run waited so many more seconds for `cause`; until it is over it counts as held."""
         ...
 
 
@@ -309,9 +319,8 @@ class Ports:
     warehouse: Warehouse
     control: Control
     slots: Slots
+    waits: Waits
     clock: Clock
     retry: Retry
     checkpoint: Checkpoint
     seam: Date
-    slot_count: int
-    nightly_peak: int

@@ -32,7 +32,7 @@ class Settings(NightSettings):
     `batch_size` counts partitions a Dagster run; "all" puts a whole range into one run, which
     `dagster asset materialize --partition-range` asks for. `seam` None means the latest partition
     date. `slots` counts partition tasks and fits that the engine runs at once, `nightly_peak` the
-    most that nightly held of them.
+    most that nightly held of them, `fit_slots` how many a fit takes.
     """
 
     model_config = SettingsConfigDict(
@@ -51,6 +51,7 @@ class Settings(NightSettings):
     batch_size: Annotated[int, Field(ge=1, le=10_000)] | Literal["all"] = 30
     slots: int = Field(default=4, ge=1, le=1000)
     nightly_peak: int = Field(default=2, ge=0)
+    fit_slots: int = Field(default=1, ge=1)
     lock_timeout_seconds: float = Field(default=30.0, gt=0, le=LONGEST_TIMEOUT)
     statement_timeout_seconds: float = Field(default=120.0, gt=0, le=LONGEST_TIMEOUT)
     idle_in_transaction_timeout_seconds: float = Field(default=60.0, gt=0, le=LONGEST_TIMEOUT)
@@ -106,6 +107,8 @@ class Settings(NightSettings):
                 f"nightly_peak {self.nightly_peak} is more than slots {self.slots}; "
                 "backfill would never run"
             )
+        if self.fit_slots > self.slots:
+            raise ValueError(f"fit_slots {self.fit_slots} is more than slots {self.slots}")
         return self
 
     @property

@@ -1,16 +1,15 @@
-"""Admission: a task or fit waits until its workload may run and a slot is free."""
+"""Admission: a task or fit waits until its workload may run and enough slots are free."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from forecast_backfill.core.capacity import cap_for
+from forecast_backfill.core.admission import Admit, Wait, WaitCause, admit
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.core.states import Workload
-from forecast_backfill.ports import Clock, Control, RunRequest, Slots
+from forecast_backfill.ports import Clock, Control, RunRequest, Slots, Waits
 
 ADMISSION_POLL_SECONDS = 0.5
 
@@ -25,45 +24,65 @@ class Admission(Protocol):
     def slots(self) -> Slots: ...
 
     @property
+    def waits(self) -> Waits: ...
+
+    @property
     def clock(self) -> Clock: ...
-
-    @property
-    def slot_count(self) -> int: ...
-
-    @property
-    def nightly_peak(self) -> int: ...
 
 
 @contextmanager
 def admitted(
-    request: RunRequest, ports: Admission, *, partition: Partition | None = None
+    request: RunRequest, ports: Admission, *, partition: Partition | None = None, weight: int = 1
 ) -> Generator[None]:
-    """Wait until the workload may run and a slot is free; hold the slot for the block.
+    """Wait until the workload may run and `weight` slots are free; hold them for the block.
 
-    Raises EpochRaised where the workload was killed after the request was made.
+    Every second waited is recorded with its cause. Raises EpochRaised where the workload was killed
+    after the request was made.
     """
+    waited: Wait | None = None
     while True:
-        state = ports.control.read(request.workload)
-        if state.epoch != request.epoch:
-            raise EpochRaised(
-                f"{request.workload} was killed",
-                why=f"this run began in epoch {request.epoch}, now it is {state.epoch}",
-                next_command="forecast-backfill backfill … (launch the campaign again)",
-                partition=partition,
-            )
-        lease = (
-            None if state.is_paused else ports.slots.try_acquire(_limit(request, state.cap, ports))
-        )
-        if lease is not None:
-            with lease:
+        held = _try(request, ports, partition, weight)
+        if not isinstance(held, Wait):
+            if waited is not None:
+                _record(request, ports, waited, 0.0, is_over=True)
+            with held:
                 yield
             return
+        if waited is not None and waited.cause is not held.cause:
+            _record(request, ports, waited, 0.0, is_over=True)
+        waited = held
+        began = ports.clock.monotonic()
         ports.clock.sleep(ADMISSION_POLL_SECONDS)
+        _record(request, ports, held, ports.clock.monotonic() - began, is_over=False)
 
 
-def _limit(request: RunRequest, asked: int | None, ports: Admission) -> int:
-    match request.workload:
-        case Workload.NIGHTLY:
-            return ports.slot_count
-        case Workload.BACKFILL:
-            return cap_for(slots=ports.slot_count, nightly_peak=ports.nightly_peak, asked=asked)
+def _try(
+    request: RunRequest, ports: Admission, partition: Partition | None, weight: int
+) -> AbstractContextManager[tuple[int, ...]] | Wait:
+    conditions = ports.control.conditions(request.workload)
+    if conditions.epoch != request.epoch:
+        raise EpochRaised(
+            f"{request.workload} was killed",
+            why=f"this run began in epoch {request.epoch}, now it is {conditions.epoch}",
+            next_command="forecast-backfill backfill … (launch the campaign again)",
+            partition=partition,
+        )
+    verdict = admit(request.workload, conditions)
+    match verdict:
+        case Wait():
+            return verdict
+        case Admit(limit=limit):
+            # A fit of backfill that is heavier than its limit would wait for ever.
+            needed = min(weight, limit)
+            taken = ports.slots.try_acquire(limit, needed)
+            if taken is not None:
+                return taken
+            return Wait(
+                cause=WaitCause.CAP, reason=f"all {limit} slots of {request.workload} are taken"
+            )
+
+
+def _record(
+    request: RunRequest, ports: Admission, wait: Wait, seconds: float, *, is_over: bool
+) -> None:
+    ports.waits.add(request, wait.cause, reason=wait.reason, seconds=seconds, is_over=is_over)

@@ -48,7 +48,7 @@ def train(day: Date, *, request: RunRequest, ports: NightPorts) -> TrainedModel 
 def _attempt(
     verdict: WindowVerdict, request: RunRequest, ports: NightPorts
 ) -> TrainedModel | NotTrained:
-    with admitted(request, ports):
+    with admitted(request, ports, weight=ports.fit_slots):
         started = ports.clock.monotonic()
         present = _present(verdict, ports)
         data = _gather(verdict, present, ports)

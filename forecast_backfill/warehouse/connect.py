@@ -113,6 +113,11 @@ class Session:
         self._connection: psycopg.Connection[dict[str, Any]] | None = None
         self.generation = 0
 
+    @property
+    def workload(self) -> Workload:
+        """For whom the connection is."""
+        return self._workload
+
     @contextmanager
     def use(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
         """The connection, for statements that each commit on their own.

@@ -11,9 +11,15 @@ import psycopg
 
 from forecast_backfill.core.errors import EpochRaised, PartitionLeased
 from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.states import Workload
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
+
+GATE_CLASS = 0x6570_6F63
+"""The gate through which every commit goes: the bytes of "epoc". A kill closes it."""
+
+GATE_NUMBERS = {Workload.NIGHTLY: 1, Workload.BACKFILL: 2}
 
 
 def key_of(subject: str) -> int:
@@ -52,7 +58,10 @@ def hold_epoch(
     Raises EpochRaised where the epoch is no longer that of the request.
     """
     workload = request.workload
-    epoch = statements().hold_epoch(connection, workload=workload)["epoch"]
+    held = statements().hold_epoch(
+        connection, workload=workload, gate_class=GATE_CLASS, number=GATE_NUMBERS[workload]
+    )
+    epoch = held["epoch"]
     if epoch != request.epoch:
         raise EpochRaised(
             f"{workload} was killed",

@@ -1,42 +1,67 @@
-"""The engine's slots as advisory locks: a crash closes the connection and so frees its slot."""
+"""The engine's slots as advisory locks: a crash closes the connection and so frees its slots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from forecast_backfill.core.states import Workload
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 
 SLOT_CLASS = 0x736C_6F74
-"""The first half of the lock's key: the bytes of "slot". The second half is the index."""
+"""The first half of a slot's lock: the bytes of "slot". The second half is the index."""
+
+FLIGHT_CLASSES = {Workload.NIGHTLY: 0x666C_796E, Workload.BACKFILL: 0x666C_7962}
+"""A second lock under the same index says whose slot it is: the bytes of "flyn" and "flyb"."""
 
 
 class PostgresSlots:
-    """Slots shared by every process on the database; one at a time for each session."""
+    """Slots shared by every process on the database; one task at a time for each session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def try_acquire(self, limit: int) -> AbstractContextManager[int] | None:
-        """A slot with an index below `limit`, held for the block; None where all are taken.
+    def try_acquire(
+        self, limit: int, weight: int = 1
+    ) -> AbstractContextManager[tuple[int, ...]] | None:
+        """`weight` slots with an index below `limit`, held for the block; None where too few are
+        free.
 
-        The highest is tried first, so that nightly, whose limit is higher, leaves the low ones to
+        The highest are tried first, so that nightly, whose limit is higher, leaves the low ones to
         backfill.
         """
         with self._session.use() as connection:
-            for index in reversed(range(limit)):
-                row = statements().try_slot(connection, slot_class=SLOT_CLASS, index=index)
-                if row["is_taken"]:
-                    return self._held(index, self._session.generation)
+            rows = statements().try_slots(
+                connection,
+                slot_class=SLOT_CLASS,
+                flight_class=FLIGHT_CLASSES[self._session.workload],
+                limit=limit,
+                weight=weight,
+            )
+            taken = tuple(row["index"] for row in rows)
+        if weight and len(taken) == weight:
+            return self._held(taken, self._session.generation)
+        self._release(taken, self._session.generation)
         return None
 
     @contextmanager
-    def _held(self, index: int, generation: int) -> Iterator[int]:
+    def _held(self, taken: tuple[int, ...], generation: int) -> Iterator[tuple[int, ...]]:
         try:
-            yield index
+            yield taken
         finally:
-            # A lock of a lost connection is gone already; the new one does not hold it.
-            if self._session.is_open(generation):
-                with self._session.use() as connection:
-                    statements().release_slot(connection, slot_class=SLOT_CLASS, index=index)
+            self._release(taken, generation)
+
+    def _release(self, taken: tuple[int, ...], generation: int) -> None:
+        # A lock of a lost connection is gone already; the new one does not hold it.
+        if not taken or not self._session.is_open(generation):
+            return
+        with self._session.use() as connection:
+            released = statements().release_slots(
+                connection,
+                slot_class=SLOT_CLASS,
+                flight_class=FLIGHT_CLASSES[self._session.workload],
+                taken=list(taken),
+            )
+            for _ in released:  # the statement runs when its rows are read
+                pass

@@ -12,7 +12,7 @@ from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.night_values import ForecastMismatched
-from forecast_backfill.warehouse.control import PostgresControl
+from forecast_backfill.warehouse.kill import kill
 from forecast_backfill_tests.app.nights import (
     LAST,
     OPTIONS,
@@ -119,7 +119,7 @@ def test_stored_forecasts_that_differ_are_rolled_back(wiring, database_url):
 def test_a_killed_workload_writes_no_forecast_and_publishes_nothing(wiring, database_url):
     fit_day(wiring)
     request = wiring.request()
-    PostgresControl(wiring.session).raise_epoch(Workload.NIGHTLY, reason="test", changed_by="test")
+    kill(wiring.session, Workload.NIGHTLY, reason="test", changed_by="test")
     with pytest.raises(EpochRaised):
         forecast_region(Partition(date=LAST, region="R01"), request=request, ports=wiring.ports)
     assert fetch(database_url, "SELECT count(*) FROM forecast_partition") == [(0,)]

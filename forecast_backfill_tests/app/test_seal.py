@@ -10,7 +10,7 @@ from forecast_backfill.app.seal_day import seal_day
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.seal import build_seal
 from forecast_backfill.core.states import Workload
-from forecast_backfill.warehouse.control import PostgresControl
+from forecast_backfill.warehouse.kill import kill
 from forecast_backfill_tests.app.nights import (
     LAST,
     REGIONS,
@@ -74,7 +74,7 @@ def test_a_seal_says_why_a_region_is_out(wiring, database_url):
 
 def test_a_killed_workload_seals_nothing(wiring, database_url):
     request = wiring.request()
-    PostgresControl(wiring.session).raise_epoch(Workload.NIGHTLY, reason="test", changed_by="test")
+    kill(wiring.session, Workload.NIGHTLY, reason="test", changed_by="test")
     with pytest.raises(EpochRaised):
         seal_day(DAY, request=request, ports=wiring.ports)
     assert fetch(database_url, "SELECT count(*) FROM demand_seal") == [(0,)]

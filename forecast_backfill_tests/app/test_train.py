@@ -13,7 +13,7 @@ from forecast_backfill.core.states import Workload
 from forecast_backfill.forecasting.artefact import ArtefactRefused, load
 from forecast_backfill.forecasting.night_forecaster import NightForecaster
 from forecast_backfill.forecasting.training import fit_failed
-from forecast_backfill.warehouse.control import PostgresControl
+from forecast_backfill.warehouse.kill import kill
 from forecast_backfill_tests.app.nights import (
     GROUPS,
     LAST,
@@ -172,9 +172,7 @@ def test_a_killed_refit_stores_no_model(settings, database_url):
     execute(database_url, "DELETE FROM demand_model")
     with night(settings, workload=Workload.BACKFILL, run_id="refit") as wiring:
         request = wiring.request()
-        PostgresControl(wiring.session).raise_epoch(
-            Workload.BACKFILL, reason="test", changed_by="test"
-        )
+        kill(wiring.session, Workload.BACKFILL, reason="test", changed_by="test")
         with pytest.raises(EpochRaised):
             train(LAST, request=request, ports=wiring.ports)
     assert fetch(database_url, "SELECT count(*) FROM demand_model") == [(0,)]

@@ -23,7 +23,7 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session, connect_plainly
-from forecast_backfill.warehouse.control import PostgresControl
+from forecast_backfill.warehouse.kill import kill
 from forecast_backfill.warehouse.leases import PostgresSlots
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.partitions import PostgresWarehouse, application_name, lease_key
@@ -39,6 +39,7 @@ from forecast_backfill_tests.postgres.rows import (
 )
 
 OLD = table_of([{"store_id": str(n), "product_id": "1", "units": 1} for n in range(50)])
+EPOCH = "SELECT epoch FROM workload_control WHERE workload = 'backfill'"
 NEW = table_of([{"store_id": str(n), "product_id": "1", "units": 2} for n in range(60)])
 
 
@@ -90,7 +91,7 @@ def test_an_epoch_raised_before_the_commit_refuses_it(database: str) -> None:
             PostgresWarehouse(session).transaction(PARTITION, REQUEST) as transaction,
         ):
             transaction.take_lease()
-            PostgresControl(oncall).raise_epoch(Workload.BACKFILL, reason="test", changed_by="test")
+            kill(oncall, Workload.BACKFILL, reason="test", changed_by="test")
             transaction.hold_epoch()
 
 
@@ -101,8 +102,8 @@ def test_a_kill_waits_for_the_commit_in_flight(database: str) -> None:
             transaction.take_lease()
             transaction.hold_epoch()
             killer = threading.Thread(
-                target=PostgresControl(oncall).raise_epoch,
-                args=(Workload.BACKFILL,),
+                target=kill,
+                args=(oncall, Workload.BACKFILL),
                 kwargs={"reason": "test", "changed_by": "test"},
             )
             killer.start()
@@ -110,7 +111,7 @@ def test_a_kill_waits_for_the_commit_in_flight(database: str) -> None:
             transaction.replace(OLD, VERSION)
             assert killer.is_alive()
         killer.join(30)
-        assert PostgresControl(oncall).read(Workload.BACKFILL).epoch == 2
+    assert fetch(database, EPOCH) == [(2,)]
     assert fetch(database, "SELECT count(*) FROM daily_demand") == [(50,)]
 
 
@@ -163,8 +164,8 @@ from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.leases import PostgresSlots
-with PostgresSlots(Session({database!r}, Workload.BACKFILL, Settings())).try_acquire(1) as index:
-    print(index, flush=True)
+with PostgresSlots(Session({database!r}, Workload.BACKFILL, Settings())).try_acquire(1) as taken:
+    print(*taken, flush=True)
     time.sleep(60)
 """
     holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
@@ -180,8 +181,8 @@ with PostgresSlots(Session({database!r}, Workload.BACKFILL, Settings())).try_acq
         while (slot := slots.try_acquire(1)) is None:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        with slot as index:
-            assert index == 0
+        with slot as taken:
+            assert taken == (0,)
 
 
 def test_a_slot_is_freed_at_the_end_of_its_block(database: str) -> None:
@@ -220,7 +221,7 @@ def test_a_statement_that_takes_too_long_is_an_interruption(database: str) -> No
 def test_an_unreachable_database_names_the_setting_and_hides_the_password() -> None:
     session = Session("postgresql://u:secret@127.0.0.1:1/x", Workload.NIGHTLY, Settings())
     with pytest.raises(DatabaseUnavailable, match="FORECAST_BACKFILL_DATABASE_URL") as refused:
-        PostgresControl(session).read(Workload.NIGHTLY)
+        PostgresLedger(session).find(PARTITION)
     assert "secret" not in str(refused.value)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 import psycopg
 import pytest
 
-from forecast_backfill_tests.postgres import test_dimensions, test_night_constraints
+from forecast_backfill_tests import postgres
+from forecast_backfill_tests.postgres import test_dimensions
 from forecast_backfill_tests.postgres.rows import fetch
 
 DEMAND = {
@@ -106,6 +109,13 @@ def test_the_constraint_refuses(
     assert refused.value.diag.constraint_name == constraint
 
 
+def constraint_tests() -> list[Any]:
+    """The modules `test_…constraints` of this package, each with its CASES."""
+    names = [each.name for each in pkgutil.iter_modules(postgres.__path__)]
+    found = [name for name in names if name.startswith("test_") and name.endswith("constraints")]
+    return [importlib.import_module(f"{postgres.__name__}.{name}") for name in found]
+
+
 def test_every_constraint_is_explained_and_tried(database: str) -> None:
     """Names from the catalogue; not-null constraints and our migration record are no invariants."""
     rows = fetch(
@@ -116,8 +126,7 @@ def test_every_constraint_is_explained_and_tried(database: str) -> None:
     )
     dated = test_dimensions.test_a_row_that_cannot_be_meant_is_refused_by_its_constraint
     tried = {
-        *(case[0] for case in CASES),
-        *(case[0] for case in test_night_constraints.CASES),
+        *(case[0] for module in constraint_tests() for case in module.CASES),
         *(constraint for _, constraint in dated.pytestmark[0].args[1]),  # type: ignore[attr-defined]
     }
     assert {name for name, _ in rows} | {"quarantine_is_open_once"} == tried

@@ -1,14 +1,102 @@
--- name: read_control(workload)^
-SELECT epoch, intent, cap, reason FROM workload_control WHERE workload = :workload;
+-- name: read_epoch(workload)^
+SELECT epoch FROM workload_control WHERE workload = :workload;
 
--- name: raise_epoch(workload, reason, changed_by)^
-UPDATE workload_control
-SET epoch = epoch + 1, reason = :reason, changed_by = :changed_by, changed_at = clock_timestamp()
+-- name: read_conditions(workload)^
+-- A nightly fit is due from the seal of the last night's date until its window has a model or was
+-- left to a person.
+SELECT control.epoch, control.intent, control.cap, control.rate, control.reason,
+       control.changed_by,
+       clock_timestamp() AS now,
+       EXISTS (
+           SELECT FROM demand_seal AS seal
+           WHERE seal.workload = 'nightly'
+             AND seal.date = (SELECT max(date) FROM demand_seal WHERE workload = 'nightly')
+             AND seal.first_sealed_at > clock_timestamp() - interval '12 hours'
+             AND NOT EXISTS (SELECT FROM demand_model WHERE date = seal.date)
+             AND NOT EXISTS (
+                 SELECT FROM training_window
+                 WHERE date = seal.date AND verdict IN ('refused', 'needs_override')
+             )
+       ) AS is_fit_due
+FROM workload_control AS control
+WHERE control.workload = :workload;
+
+-- name: change_control(workload, verb, intent, sets_cap, cap, sets_rate, rate, epochs, reason, changed_by)^
+WITH changed AS (
+    UPDATE workload_control
+    SET epoch = epoch + :epochs,
+        intent = coalesce(CAST(:intent AS text), intent),
+        cap = CASE WHEN :sets_cap THEN CAST(:cap AS integer) ELSE cap END,
+        rate = CASE WHEN :sets_rate THEN CAST(:rate AS bigint) ELSE rate END,
+        reason = :reason, changed_by = :changed_by, changed_at = clock_timestamp()
+    WHERE workload = :workload
+    RETURNING *
+), recorded AS (
+    INSERT INTO workload_change
+        (workload, verb, epoch, intent, cap, rate, reason, changed_by)
+    SELECT workload, :verb, epoch, intent, cap, rate, reason, changed_by FROM changed
+)
+SELECT epoch, intent, cap, rate, reason, changed_by, changed_at FROM changed;
+
+-- name: set_lock_timeout(timeout)^
+SELECT set_config('lock_timeout', :timeout, true);
+
+-- name: close_gate(gate_class, number)^
+-- Who commits holds the gate shared; the queue for an advisory lock is fair, that for a row is not.
+SELECT pg_advisory_xact_lock(:gate_class, :number);
+
+-- name: add_wait(run_id, cause, workload, campaign_id, reason, seconds, held_seconds)^
+WITH added AS (
+    INSERT INTO workload_wait AS wait
+        (run_id, cause, workload, campaign_id, reason, seconds, held_until)
+    VALUES (:run_id, :cause, :workload, :campaign_id, :reason, :seconds,
+            clock_timestamp() + make_interval(secs => CAST(:held_seconds AS double precision)))
+    ON CONFLICT (run_id, cause) DO UPDATE SET
+        seconds = wait.seconds + excluded.seconds, reason = excluded.reason,
+        held_until = excluded.held_until
+    RETURNING wait.seconds
+)
+SELECT seconds, set_config('synchronous_commit', 'off', true) FROM added;
+
+-- name: try_slots(slot_class, flight_class, limit, weight)
+-- The filter is asked index by index, from the highest down, until enough were taken.
+SELECT index
+FROM generate_series(CAST(:limit AS integer) - 1, 0, -1) AS index
+WHERE CASE WHEN pg_try_advisory_lock(:slot_class, index)
+           THEN pg_try_advisory_lock(:flight_class, index) END
+LIMIT :weight;
+
+-- name: release_slots(slot_class, flight_class, taken)
+SELECT pg_advisory_unlock(:flight_class, index), pg_advisory_unlock(:slot_class, index)
+FROM unnest(CAST(:taken AS integer[])) AS index;
+
+-- name: terminate_holders(lock_class, number)
+-- Ends every other session that holds a lock of the class (with that number, where one is named).
+SELECT pid, pg_terminate_backend(pid) AS is_ended
+FROM (
+    SELECT DISTINCT pid FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND pid <> pg_backend_pid()
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND classid::bigint = :lock_class
+      AND (CAST(:number AS bigint) IS NULL OR objid::bigint = :number)
+) AS holder;
+
+-- name: count_holders(lock_class)$
+SELECT count(*) FROM pg_locks
+WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND classid::bigint = :lock_class;
+
+-- name: list_changes(workload, limit)
+SELECT at, verb, epoch, intent, cap, rate, reason, changed_by FROM workload_change
+WHERE workload = :workload ORDER BY change_id DESC LIMIT :limit;
+
+-- name: sum_waits(workload, campaign_id)
+-- Seconds by cause of one campaign, or of every run of the workload, and who is held by it now.
+SELECT cause, sum(seconds)::float8 AS seconds,
+       count(*) FILTER (WHERE held_until > clock_timestamp()) AS held,
+       max(reason) FILTER (WHERE held_until > clock_timestamp()) AS reason
+FROM workload_wait
 WHERE workload = :workload
-RETURNING epoch;
-
--- name: try_slot(slot_class, index)^
-SELECT pg_try_advisory_lock(:slot_class, :index) AS is_taken;
-
--- name: release_slot(slot_class, index)^
-SELECT pg_advisory_unlock(:slot_class, :index) AS is_released;
+  AND (CAST(:campaign_id AS text) IS NULL OR campaign_id = :campaign_id)
+GROUP BY cause ORDER BY cause;

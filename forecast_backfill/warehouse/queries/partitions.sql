@@ -2,8 +2,13 @@
 -- The name is set first, so that who waits for the lease can be seen in pg_stat_activity.
 SELECT set_config('application_name', :name, true), pg_advisory_xact_lock(:key);
 
--- name: hold_epoch(workload)^
-SELECT epoch FROM workload_control WHERE workload = :workload FOR SHARE;
+-- name: hold_epoch(workload, gate_class, number)^
+-- The gate comes before the row: a kill that waits for it is not overtaken by later commits.
+SELECT epoch
+FROM (SELECT pg_advisory_xact_lock_shared(:gate_class, :number) IS NULL AS is_open OFFSET 0) AS gate,
+     workload_control
+WHERE workload = :workload AND gate.is_open IS NOT NULL
+FOR SHARE OF workload_control;
 
 -- name: keep_superseded(date, region, campaign_id, run_id)!
 INSERT INTO daily_demand_superseded
