@@ -66,7 +66,7 @@ ROOT = Bucket(depth=0, index=0)
 class RowDigest:
     """One row of a partition: its key within it (store and product) and the hash of the row.
 
-    The hash covers the key and every value.
+    The hash covers date, region, key and every value.
     """
 
     key: tuple[str, ...]

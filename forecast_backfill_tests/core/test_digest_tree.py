@@ -1,6 +1,7 @@
 """The digest tree finds what a plain difference of sets finds, and looks at little else."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import date
 
 from hypothesis import given
@@ -33,7 +34,14 @@ row = st.builds(
     st.integers(0, 400).map(str),
     st.integers(0, 3),
 )
-table = st.dictionaries(st.sampled_from(PARTITIONS), st.lists(row, max_size=12))
+table = st.dictionaries(st.sampled_from(PARTITIONS), st.lists(row, max_size=12)).map(
+    lambda rows: {partition: placed(partition, each) for partition, each in rows.items()}
+)
+
+
+def placed(partition, rows):
+    """The rows with hashes that cover date and region, as those of real rows do."""
+    return [replace(each, hash=row_hash((str(partition), each.hash))) for each in rows]
 
 
 class Table:
@@ -83,8 +91,8 @@ def test_it_finds_what_a_difference_of_multisets_finds(expected, found):
 def test_a_few_changes_to_equal_tables_are_found(base, changes):
     found = {partition: list(rows) for partition, rows in base.items()}
     for partition, changed in changes:
-        rows = found.setdefault(partition, [])
-        rows[:] = [each for each in rows if each.key != changed.key] + [changed]
+        rows = [each for each in found.get(partition, ()) if each.key != changed.key]
+        found[partition] = rows + placed(partition, [changed])
     result = localise(expected=Table(base), found=Table(found), dates=DATES)
     assert named(result) == naive(base, found)
 
