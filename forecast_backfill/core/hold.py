@@ -8,14 +8,11 @@ from datetime import UTC, datetime, timedelta
 from datetime import date as Date
 from itertools import pairwise
 
-from forecast_backfill.core.night_profile import NightProfile
+from forecast_backfill.core.night_profile import LONGEST_NIGHT, NightProfile
 from forecast_backfill.core.night_state import NightHours
 
 OVERRUN = timedelta(minutes=15)
 """How far ahead a night that has outlasted every recorded one is held for; judged again by then."""
-
-LONGEST_HOLD = timedelta(hours=12)
-"""After it a night that never ends holds nothing any more: a campaign is not starved for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +68,7 @@ def holds_for(
 
     Tonight is the last night whose lead has begun; `has_ended_tonight` tells that it is over, and
     then nothing of it is held. While it is not over, its peak is held beyond the profile's end, for
-    LONGEST_HOLD at most.
+    LONGEST_NIGHT at most.
     """
     tonight = _tonight(now, hours, lead)
     holds = list(calendar)
@@ -111,7 +108,7 @@ def _held(begin: datetime, lead: timedelta, profile: NightProfile) -> Iterator[H
 
 def _overrun(now: datetime, begin: datetime, profile: NightProfile) -> Iterator[HoldWindow]:
     expected = begin + profile.length
-    end = min(now + OVERRUN, begin + LONGEST_HOLD)
+    end = min(now + OVERRUN, begin + LONGEST_NIGHT)
     if profile.peak and expected <= now < end:
         yield HoldWindow(
             start=expected,
