@@ -55,6 +55,10 @@ class PartitionLeased(DatabaseInterrupted):
     """Another task held the partition's lease for longer than the lock timeout."""
 
 
+class MissingVersion(ForecastBackfillError):
+    """A row or source that takes part in a merge has no version; the source must give one."""
+
+
 class TransitionRefused(ForecastBackfillError):
     """A ledger row was not in a state from which the asked transition is allowed."""
 

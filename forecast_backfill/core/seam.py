@@ -1,4 +1,7 @@
-"""The seam: backfill owns the dates before it, nightly owns it and every later date."""
+"""The seam: backfill owns the dates before it, nightly owns it and every later date.
+
+A campaign that asks for an overlap may write on both sides, but never by replacing.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,14 @@ class Go:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GoBeside:
+    """The workload may write beside the owner, by version-guarded merge only."""
+
+    owner: Workload
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeamRefusal:
     """The other workload owns the partition; `reason` says who and until when."""
 
@@ -23,9 +34,23 @@ class SeamRefusal:
     next_command: str
 
 
-def judge(*, partition: Partition, workload: Workload, seam: Date) -> Go | SeamRefusal:
-    """Whether `workload` may write `partition` when the seam is at `seam`."""
-    owner = Workload.BACKFILL if partition.date < seam else Workload.NIGHTLY
+def owner_of(date: Date, *, seam: Date) -> Workload:
+    """Who owns the date."""
+    return Workload.BACKFILL if date < seam else Workload.NIGHTLY
+
+
+def judge(
+    *, partition: Partition, workload: Workload, seam: Date, is_overlap: bool = False
+) -> Go | GoBeside | SeamRefusal:
+    """Whether `workload` may write `partition` when the seam is at `seam`.
+
+    A backfill that asks for an overlap may on every date: the seam moves while it runs.
+    """
+    owner = owner_of(partition.date, seam=seam)
+    if is_overlap and workload is Workload.BACKFILL:
+        return GoBeside(
+            owner=owner, reason=f"{owner} owns {partition.date}; the campaign merges beside it"
+        )
     if owner is workload:
         return Go()
     if owner is Workload.NIGHTLY:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.core.seam import Go, SeamRefusal, judge
+from forecast_backfill.core.seam import Go, GoBeside, SeamRefusal, judge
 from forecast_backfill.core.states import Workload
 
 SEAM = date(2026, 11, 28)
@@ -43,6 +43,32 @@ def test_nightly_before_the_seam_is_told_to_ask_for_a_backfill():
         reason="backfill owns every date before 2026-11-28; nightly may not rewrite history",
         next_command="forecast-backfill backfill --from 2026-11-27 --regions R07",
     )
+
+
+@pytest.mark.parametrize(
+    ("day", "owner"),
+    [(date(2026, 11, 27), Workload.BACKFILL), (date(2026, 11, 28), Workload.NIGHTLY)],
+)
+def test_an_overlap_may_write_beside_the_owner_on_either_side(day, owner):
+    found = judge(
+        partition=Partition(date=day, region="R07"),
+        workload=Workload.BACKFILL,
+        seam=SEAM,
+        is_overlap=True,
+    )
+    assert found == GoBeside(
+        owner=owner, reason=f"{owner} owns {day}; the campaign merges beside it"
+    )
+
+
+def test_an_overlap_opens_history_to_no_nightly():
+    found = judge(
+        partition=Partition(date=date(2026, 11, 27), region="R07"),
+        workload=Workload.NIGHTLY,
+        seam=SEAM,
+        is_overlap=True,
+    )
+    assert isinstance(found, SeamRefusal)
 
 
 @given(st.integers(-400, 400))
