@@ -23,7 +23,7 @@ demo: $(STAMP) ## Run the main job on real grocery data and leave the UI running
 	$(BIN)/forecast-backfill demo
 
 test: $(STAMP) ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3
 
 check: $(STAMP) ## Lint, types of core and app, direction of imports
 	$(BIN)/ruff check .

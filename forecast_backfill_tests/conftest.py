@@ -1,4 +1,4 @@
-"""One embedded server a session; each test gets its own copy of a migrated database."""
+"""One embedded server a test process; each test gets its own copy of a migrated database."""
 
 from __future__ import annotations
 
@@ -18,6 +18,23 @@ from forecast_backfill.warehouse.migrate import migrate
 
 TEMPLATE = "forecast_backfill"
 _numbers = count(1)
+
+DAEMON_FIXTURES = {"dagster_dev"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A module's tests stay in one process, and all that need a Dagster daemon in the same one:
+    they wait far more than they work, and side by side they would only slow each other down."""
+    waiting = {
+        _module(item) for item in items if DAEMON_FIXTURES & set(getattr(item, "fixturenames", ()))
+    }
+    for item in items:
+        module = _module(item)
+        item.add_marker(pytest.mark.xdist_group("daemon" if module in waiting else module))
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 @contextmanager
