@@ -1,0 +1,133 @@
+"""`forecast-backfill reconcile`: proves what is stored anew, and names the rows that differ."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import date as Date
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import click
+
+from forecast_backfill.app.localise import localise
+from forecast_backfill.app.reconcile import Differs, Verdict, reconcile
+from forecast_backfill.app.run_partition import run_batch
+from forecast_backfill.cli import reconcile_text as text
+from forecast_backfill.core.errors import UsageRefused
+from forecast_backfill.core.outcome import Outcome
+from forecast_backfill.core.partition import DateRange, Partition, partitions_of
+from forecast_backfill.core.states import Workload
+from forecast_backfill.settings import Settings, load_settings
+from forecast_backfill.truth_wiring import proof_ports, prove_some
+from forecast_backfill.warehouse.compared_table import open_compared
+from forecast_backfill.warehouse.digests import PostgresStored
+from forecast_backfill.wiring import Wiring, open_wiring
+
+DATE = click.DateTime(["%Y-%m-%d"])
+
+
+@click.command("reconcile")
+@click.option("--from", "start", type=DATE, metavar="YYYY-MM-DD", help="Else the first date.")
+@click.option("--to", "end", type=DATE, metavar="YYYY-MM-DD", help="Exclusive; else all dates.")
+@click.option("--regions", default="all", show_default=True, help="Names by commas, or all.")
+@click.option("--repair", is_flag=True, help="Run what differs again, as backfill, and prove it.")
+@click.option("--against", metavar="URL.TABLE", help="Compare with another PostgreSQL table.")
+@click.option(
+    "--recompute", type=click.IntRange(min=1), metavar="N", help="Recompute N done partitions."
+)
+@click.option("--seed", metavar="TEXT", help="Which ones --recompute chooses; else at random.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    start: datetime | None,
+    end: datetime | None,
+    regions: str,
+    repair: bool,
+    against: str | None,
+    recompute: int | None,
+    seed: str | None,
+    as_json: bool,
+) -> int:
+    """Prove stored partitions of [--from, --to) from their landed sources, without running them.
+
+    Source, warehouse and ledger are three witnesses. Where they differ, the kind is named
+    (missing_rows, extra_rows, exact_multiple, values_differ) and the keys of the rows. Nothing is
+    written, but with --repair. The exit code is 1 where anything is not proved.
+
+    --against compares daily_demand with a table of the same columns (the truth is daily_demand);
+    --recompute compares bytes, for a proof that the same source gives the same rows.
+    """
+    if sum((repair, against is not None, recompute is not None)) > 1:
+        raise click.UsageError("--repair, --against and --recompute exclude each other")
+    if seed is not None and recompute is None:
+        raise click.UsageError("--seed goes with --recompute")
+    settings = load_settings()
+    chosen = _chosen(regions, settings)
+    with open_wiring(settings, workload=Workload.BACKFILL, run_id=f"reconcile-{uuid4()}") as wiring:
+        dates = _dates(start, end, wiring)
+        if against is not None:
+            every = None if regions.strip() == "all" else chosen
+            return _compare(wiring, dates, every, against, as_json=as_json)
+        if recompute is not None:
+            drawn = seed if seed is not None else secrets.token_hex(4)
+            proofs = prove_some(wiring, dates, chosen, count=recompute, seed=drawn, by="cli")
+            return text.show_proofs(proofs, wanted=recompute, seed=drawn, as_json=as_json)
+        return _prove(wiring, dates, chosen, repair=repair, as_json=as_json)
+
+
+def _compare(
+    wiring: Wiring, dates: DateRange, regions: list[str] | None, against: str, *, as_json: bool
+) -> int:
+    stored = PostgresStored(wiring.session)
+    with open_compared(against) as other, stored.view() as ours:
+        found = localise(expected=ours, found=other, dates=dates, regions=regions)
+    return text.show_comparison(found, as_json=as_json)
+
+
+def _prove(
+    wiring: Wiring, dates: DateRange, regions: list[str], *, repair: bool, as_json: bool
+) -> int:
+    show = text.show_verdict if not as_json else text.quietly
+    verdicts = reconcile(partitions_of(dates, regions), ports=proof_ports(wiring), tell=show)
+    outcomes: list[Outcome] = []
+    again: list[Verdict] = []
+    wrong = [each.partition for each in verdicts if isinstance(each, Differs)]
+    if repair and wrong:
+        outcomes, again = _repair(wiring, wrong, as_json=as_json)
+    return text.show_verdicts(verdicts, outcomes, again, as_json=as_json)
+
+
+def _repair(
+    wiring: Wiring, partitions: list[Partition], *, as_json: bool
+) -> tuple[list[Outcome], list[Verdict]]:
+    """Run exactly these partitions again, as any backfill, then prove them again."""
+    show = text.show_outcome if not as_json else text.quietly
+    outcomes = run_batch(partitions, wiring.request(reprocess=True), wiring.ports, tell=show)
+    told = text.show_verdict if not as_json else text.quietly
+    return outcomes, reconcile(partitions, ports=proof_ports(wiring), tell=told)
+
+
+def _dates(start: datetime | None, end: datetime | None, wiring: Wiring) -> DateRange:
+    calendar = wiring.calendar
+    first: Date = calendar.first_date if start is None else start.date()
+    after: Date = calendar.latest_date + timedelta(days=1) if end is None else end.date()
+    if after <= first:
+        raise UsageRefused(
+            f"the range from {first} to {after} holds no date",
+            why="--to is exclusive and must be later than --from",
+            next_command="forecast-backfill reconcile --from … --to …",
+        )
+    return DateRange(start=first, end=after)
+
+
+def _chosen(names: str, settings: Settings) -> list[str]:
+    if names.strip() == "all":
+        return list(settings.regions)
+    chosen = [part.strip() for part in names.split(",") if part.strip()]
+    unknown = [name for name in chosen if name not in settings.regions]
+    if unknown or not chosen:
+        raise UsageRefused(
+            f"unknown region {unknown[0]!r}" if unknown else "no region was named",
+            why=f"the setting FORECAST_BACKFILL_REGIONS names {', '.join(settings.regions)}",
+            next_command="forecast-backfill reconcile --regions all (or names among those)",
+        )
+    return chosen

@@ -1,0 +1,139 @@
+"""Another PostgreSQL table with the columns of `daily_demand`, opened for reading only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from forecast_backfill.core.errors import DatabaseUnavailable, UsageRefused
+from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS
+from forecast_backfill.warehouse.connect import connect_plainly, mask_password
+from forecast_backfill.warehouse.digests import DigestedTable, PostgresSide, begin_snapshot
+from forecast_backfill.warehouse.statements import statements
+
+READABLE_KINDS = ("r", "p", "v", "m", "f")
+EXAMPLE = "--against postgresql://user@host/database.schema.table"
+_TAIL = re.compile(r"^(?P<before>.*?)\.(?P<names>[^./?=&]+(?:\.[^./?=&]+)?)$")
+
+# Whatever exact type a column has, the same value has the same text; a float has none.
+_EXACT: dict[str, str] = {
+    **dict.fromkeys(("text", "varchar", "bpchar", "int2", "int4", "int8"), "{}::text"),
+    "numeric": "trim_scale({})::text",
+    "bool": "CASE WHEN {} THEN '1' WHEN NOT {} THEN '0' END",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableAddress:
+    """A table in a database; without a schema it is looked for where unqualified names are."""
+
+    url: str
+    schema: str | None
+    name: str
+
+
+def parse_table_address(target: str) -> TableAddress:
+    """`URL.table`: the table, with or without its schema, after the database's name or at the end.
+
+    Raises UsageRefused where it cannot be taken apart.
+    """
+    parts = urlsplit(target)
+    in_path = parts.scheme.startswith("postgres") and _TAIL.match(parts.path)
+    if in_path:
+        # Put together by hand: urlunsplit drops the slashes of a URL without a host.
+        options = f"?{parts.query}" if parts.query else ""
+        url = f"{parts.scheme}://{parts.netloc}{in_path['before']}{options}"
+        return _address(url, in_path["names"])
+    at_end = _TAIL.match(target)
+    if not parts.scheme.startswith("postgres") or at_end is None or not parts.query:
+        raise UsageRefused(
+            f"{mask_password(target)} names no table",
+            why="a database's URL and a table are joined by a dot",
+            next_command=f"forecast-backfill reconcile {EXAMPLE}",
+        )
+    return _address(at_end["before"], at_end["names"])
+
+
+@contextmanager
+def open_compared(target: str) -> Iterator[PostgresSide]:
+    """The table at `URL.table`, as of one moment.
+
+    Raises UsageRefused where it is no such table or has no exact values, DatabaseUnavailable where
+    its server does not answer.
+    """
+    address = parse_table_address(target)
+    with connect_to(address.url) as connection, connection.transaction():
+        begin_snapshot(connection)
+        yield PostgresSide(connection, _digested(connection, address))
+
+
+def connect_to(url: str) -> psycopg.Connection[dict[str, Any]]:
+    """An autocommit connection to a database that need not be ours.
+
+    Raises DatabaseUnavailable where it does not answer.
+    """
+    try:
+        return connect_plainly(url, row_factory=dict_row)
+    except DatabaseUnavailable as error:
+        raise DatabaseUnavailable(
+            f"the database {mask_password(url)} did not answer",
+            why=error.why,
+            next_command="give the right address, postgresql://user@host/database",
+        ) from error
+
+
+def _address(url: str, names: str) -> TableAddress:
+    *schema, name = (unquote(part) for part in names.split("."))
+    return TableAddress(url=url, schema=schema[0] if schema else None, name=name)
+
+
+def _digested(connection: psycopg.Connection[Any], address: TableAddress) -> DigestedTable:
+    found = statements().find_table(connection, schema=address.schema, name=address.name)
+    if found is None or found["kind"] not in READABLE_KINDS:
+        raise _refused(address, "there is no such table, or this role may not see it")
+    types = {
+        row["name"]: row["type"]
+        for row in statements().find_column_types(connection, table=found["oid"])
+    }
+    digested = DigestedTable(
+        table=sql.Identifier(found["schema"], found["name"]), texts=_texts(address, types)
+    )
+    keyless = connection.execute(digested.statement("keyless_rows")).fetchone()
+    if keyless is not None and keyless["count"]:
+        raise _refused(address, f"{keyless['count']} rows lack a part of the key")
+    return digested
+
+
+def _texts(address: TableAddress, types: Mapping[str, str]) -> dict[str, sql.Composable]:
+    missing = [name for name in CHECKSUM_COLUMNS if name not in types]
+    if missing:
+        raise _refused(address, f"it has no column {', '.join(missing)}")
+    texts: dict[str, sql.Composable] = {}
+    for name in CHECKSUM_COLUMNS:
+        column = sql.Identifier(name)
+        if name == "date":
+            exact = "{}::text" if types[name] == "date" else None
+        else:
+            exact = _EXACT.get(types[name])
+        if exact is None:
+            raise _refused(address, f"the column {name} is {types[name]}, which is not compared")
+        value = sql.SQL(exact).format(*[column] * exact.count("{}"))  # type: ignore[arg-type]
+        texts[name] = sql.SQL("coalesce(length({}) || ':' || {}, '-')").format(value, value)
+    return texts
+
+
+def _refused(address: TableAddress, why: str) -> UsageRefused:
+    shown = address.name if address.schema is None else f"{address.schema}.{address.name}"
+    return UsageRefused(
+        f"{shown} cannot be compared with daily_demand",
+        why=why,
+        next_command=f"forecast-backfill reconcile {EXAMPLE}",
+    )
