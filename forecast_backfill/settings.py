@@ -13,8 +13,10 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
+from forecast_backfill.capacity_settings import CapacitySettings
 from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.night_settings import NightSettings
+from forecast_backfill.pace_settings import PaceSettings
 
 PREFIX = "FORECAST_BACKFILL_"
 LONGEST_TIMEOUT = 86_400.0
@@ -25,7 +27,7 @@ def _default_regions() -> tuple[str, ...]:
     return tuple(f"R{number:02d}" for number in range(1, 41))
 
 
-class Settings(NightSettings):
+class Settings(NightSettings, CapacitySettings, PaceSettings):
     """All settings. A relative path is taken from DAGSTER_HOME, else from the working directory.
 
     `regions` is append-only: a region that was removed leaves its partitions without an owner.

@@ -19,6 +19,10 @@ VERBS: dict[str, str] = {
     "backfill": "Launch a partition-range backfill through Dagster.",
     "status": "Show what the ledger knows of one campaign or of all.",
     "quarantine": "List, show and retry refused sources.",
+    "reconcile": "Prove what is stored anew, and name the rows that differ.",
+    "diagnose": "Find rows that were counted twice, in any PostgreSQL table.",
+    "repair": "Collapse such rows to the newest version a key.",
+    "capacity": "Measure the slots that nightly needs, and the cap that follows.",
     "nightly": "Do one night by hand: build, seal, fit, forecast and publish.",
 }
 """Each verb and its one-line help: `--help` then loads none of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -21,6 +21,20 @@ class PeakSource(StrEnum):
 
     NIGHTS = "nights"
     SETTING = "setting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityBasis:
+    """What is known without any night: slots, headroom, the configured peak, and when nights are.
+
+    `expected_length` is how long a night is thought to take where none was measured.
+    """
+
+    hours: NightHours
+    slots: int
+    headroom: int
+    configured_peak: int
+    expected_length: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,40 +68,19 @@ class CapacityMeasure:
         return cap_for(slots=self.slots, nightly_peak=self.reserved, asked=None)
 
 
-def measure_capacity(
-    steps: Iterable[NightStep],
-    *,
-    hours: NightHours,
-    slots: int,
-    headroom: int,
-    configured_peak: int,
-    expected_length: timedelta,
-) -> CapacityMeasure:
+def measure_capacity(steps: Iterable[NightStep], basis: CapacityBasis) -> CapacityMeasure:
     """Measure over the recorded steps; of fewer than FEWEST_NIGHTS nights take what is configured.
 
-    `expected_length` is how long a night is thought to take where none was measured. Nothing here
-    looks at what is idle now: a night that begins later needs its slots all the same.
+    Nothing here looks at what is idle now: a night that begins later needs its slots all the same.
     """
     nights = by_night(steps)
     if len(nights) < FEWEST_NIGHTS:
-        return CapacityMeasure(
-            slots=slots,
-            headroom=headroom,
-            nights=len(nights),
-            source=PeakSource.SETTING,
-            peak=configured_peak,
-            peak_at=None,
-            by_shape={},
-            together={},
-            profile=flat_profile(configured_peak, expected_length),
-            reason=f"{_nights(len(nights))} on record, fewer than {FEWEST_NIGHTS}: "
-            f"the configured peak of {configured_peak} is used",
-        )
+        return _configured(len(nights), basis)
     peak = sweep(usage for usages in nights.values() for usage in usages)
-    begins = {night: hours.begins_at(night - timedelta(days=1)) for night in nights}
+    begins = {night: basis.hours.begins_at(night - timedelta(days=1)) for night in nights}
     return CapacityMeasure(
-        slots=slots,
-        headroom=headroom,
+        slots=basis.slots,
+        headroom=basis.headroom,
         nights=len(nights),
         source=PeakSource.NIGHTS,
         peak=peak.slots,
@@ -96,6 +89,36 @@ def measure_capacity(
         together=peak.together,
         profile=profile_of(nights, begins),
         reason=f"the most that nightly held at once in {_nights(len(nights))}",
+    )
+
+
+def in_force(stored: CapacityMeasure | None, basis: CapacityBasis) -> CapacityMeasure:
+    """The measure that was applied last, with the slots that there are now.
+
+    Its headroom stays the one that it was applied with. Where it was not measured over nights, or
+    nothing is stored, the configured peak counts.
+    """
+    if stored is None:
+        return _configured(0, basis)
+    if stored.source is PeakSource.SETTING:
+        return replace(_configured(stored.nights, basis), headroom=stored.headroom)
+    return replace(stored, slots=basis.slots)
+
+
+def _configured(nights: int, basis: CapacityBasis) -> CapacityMeasure:
+    peak = basis.configured_peak
+    return CapacityMeasure(
+        slots=basis.slots,
+        headroom=basis.headroom,
+        nights=nights,
+        source=PeakSource.SETTING,
+        peak=peak,
+        peak_at=None,
+        by_shape={},
+        together={},
+        profile=flat_profile(peak, basis.expected_length),
+        reason=f"{_nights(nights)} on record, fewer than {FEWEST_NIGHTS}: "
+        f"the configured peak of {peak} is used",
     )
 
 

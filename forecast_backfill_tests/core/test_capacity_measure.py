@@ -1,10 +1,16 @@
 """Nightly's peak over recent nights, and the cap that follows from it."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as Time
 from zoneinfo import ZoneInfo
 
-from forecast_backfill.core.capacity_measure import PeakSource, measure_capacity
+from forecast_backfill.core.capacity_measure import (
+    CapacityBasis,
+    PeakSource,
+    in_force,
+    measure_capacity,
+)
 from forecast_backfill.core.night_state import NightHours
 from forecast_backfill.core.peak import NightStep, Usage
 
@@ -27,14 +33,17 @@ def step(night, start, end, slots, shape="regions"):
     return NightStep(night=day, run_id=f"{night}", step=f"{shape}-{start}", usage=usage)
 
 
+BASIS = CapacityBasis(
+    hours=HOURS,
+    slots=300,
+    headroom=0,
+    configured_peak=150,
+    expected_length=timedelta(hours=2),
+)
+
+
 def measure(steps, **changes):
-    fields = {
-        "slots": 300,
-        "headroom": 0,
-        "configured_peak": 150,
-        "expected_length": timedelta(hours=2),
-    }
-    return measure_capacity(steps, hours=HOURS, **{**fields, **changes})
+    return measure_capacity(steps, replace(BASIS, **changes))
 
 
 def test_the_cap_is_slots_less_the_peak_of_the_worst_night_and_the_headroom():
@@ -64,3 +73,19 @@ def test_fewer_than_three_nights_say_so_and_take_the_configured_peak():
 
 def test_a_peak_of_more_than_the_slots_leaves_backfill_none():
     assert measure([step(night, 0, 9, 301) for night in range(3)]).cap == 0
+
+
+def test_a_stored_measure_keeps_its_headroom_and_takes_the_slots_of_now():
+    stored = measure([step(night, 0, 9, 120) for night in range(3)], headroom=5)
+    found = in_force(stored, replace(BASIS, slots=200, headroom=1))
+    assert (found.peak, found.headroom, found.cap) == (120, 5, 75)
+
+
+def test_a_stored_measure_of_too_few_nights_follows_the_setting_as_it_is_now():
+    stored = measure([step(0, 0, 9, 120)])
+    found = in_force(stored, replace(BASIS, configured_peak=100))
+    assert (found.peak, found.cap, found.nights) == (100, 200, 1)
+
+
+def test_without_any_measure_the_configured_peak_counts():
+    assert in_force(None, BASIS).cap == 150
