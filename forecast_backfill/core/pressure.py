@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
 from itertools import pairwise
@@ -84,8 +84,10 @@ def judge_look(
                 reason=f"{seen.name} cannot be read: {reason}",
                 red_since=_red_since(before, now),
             )
-        case Measured(value=value):
-            return _judge_value(before, seen, value, rules, now)
+        case Measured(value=value, detail=detail):
+            pressure = _judge_value(before, seen, value, rules, now)
+            reason = f"{pressure.reason} ({detail})" if detail else pressure.reason
+            return replace(pressure, reason=reason)
         case _:
             assert_never(seen.look.reading)
 

@@ -55,9 +55,10 @@ DEFAULT_THRESHOLDS: Mapping[str, Thresholds] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A value that can be trusted."""
+    """A value that can be trusted; `detail` says of what, where a signal is about several."""
 
     value: float
+    detail: str = ""
 
     def __post_init__(self) -> None:
         if not isfinite(self.value):

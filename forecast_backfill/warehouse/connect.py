@@ -114,6 +114,11 @@ class Session:
         self.generation = 0
 
     @property
+    def url(self) -> str:
+        """Where it leads."""
+        return self._url
+
+    @property
     def workload(self) -> Workload:
         """For whom the connection is."""
         return self._workload

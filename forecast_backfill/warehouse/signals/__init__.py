@@ -1,0 +1,1 @@
+"""Signals of production's health that ship, and how all signals are looked at."""
