@@ -92,6 +92,8 @@ def _pace(state: PaceState, worst: Pressure | None, rules: PaceRules, now: datet
 def _told(state: PaceState, worst: Pressure | None) -> PaceState:
     if worst is None:
         return replace(state, signal=None, value=None, reason="no signal applies here")
+    if worst.band is Band.CALM:
+        return replace(state, signal=None, value=None, reason="all signals are calm")
     return replace(state, signal=worst.name, value=worst.value, reason=worst.reason)
 
 
