@@ -14,8 +14,21 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LandedPart:
+    """One file of a delivery that comes as several; `lines` does not count its header."""
+
+    file: str
+    sha256: str
+    lines: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What the retailer says it delivered: totals, the landed file's SHA-256, export instant."""
+    """What the retailer says it delivered: totals, the landed file's SHA-256, export instant.
+
+    A delivery of several files names them in `parts`; `file` and `sha256` are then those of the
+    first. The totals are over all of them.
+    """
 
     schema_version: int
     date: str
@@ -24,6 +37,14 @@ class Manifest:
     sha256: str
     exported_at: datetime
     totals: ControlTotals
+    parts: tuple[LandedPart, ...] = ()
+
+    @property
+    def files(self) -> tuple[LandedPart, ...]:
+        """The files that were delivered, one or several."""
+        if self.parts:
+            return self.parts
+        return (LandedPart(file=self.file, sha256=self.sha256, lines=self.totals.lines),)
 
     @property
     def source_version(self) -> int:
@@ -63,12 +84,13 @@ def parse_manifest(content: bytes) -> Manifest:
             f"schema version {version} is not the supported {SCHEMA_VERSION}",
             "schema_version",
         )
+    parts = _parts(fields) if "parts" in fields else ()
     return Manifest(
         schema_version=version,
         date=_text(fields, "date"),
         region=_text(fields, "region"),
-        file=_text(fields, "file"),
-        sha256=_text(fields, "sha256").lower(),
+        file=parts[0].file if parts else _text(fields, "file"),
+        sha256=parts[0].sha256 if parts else _text(fields, "sha256").lower(),
         exported_at=_instant(fields, "exported_at"),
         totals=ControlTotals(
             lines=_integer(fields, "lines"),
@@ -76,7 +98,32 @@ def parse_manifest(content: bytes) -> Manifest:
             revenue_cents=_integer(fields, "revenue_cents"),
             stores=_integer(fields, "stores"),
         ),
+        parts=parts,
     )
+
+
+def _parts(fields: Mapping[str, Any]) -> tuple[LandedPart, ...]:
+    listed: Any = fields["parts"]
+    if not isinstance(listed, list) or not listed:
+        raise ManifestRefused(
+            FaultCode.MANIFEST_SCHEMA, "parts is not a list of the files delivered", "parts"
+        )
+    parts: list[LandedPart] = []
+    for each in cast("list[Any]", listed):
+        if not isinstance(each, dict):
+            reason = f"a part is not a JSON object: {each!r}"
+            raise ManifestRefused(FaultCode.MANIFEST_SCHEMA, reason, "parts")
+        part = cast("dict[str, Any]", each)
+        parts.append(
+            LandedPart(
+                file=_text(part, "file"),
+                sha256=_text(part, "sha256").lower(),
+                lines=_integer(part, "lines"),
+            )
+        )
+    if len({part.file for part in parts}) < len(parts):
+        raise ManifestRefused(FaultCode.MANIFEST_SCHEMA, "parts names a file twice", "parts")
+    return tuple(parts)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
-from forecast_backfill.core.manifest import Manifest, ManifestRefused, parse_manifest
+from forecast_backfill.core.manifest import LandedPart, Manifest, ManifestRefused, parse_manifest
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.source import (
     ControlTotals,
@@ -44,26 +45,47 @@ def read_manifest(source: LandedSource, faults: FaultCollector) -> Manifest | No
 
 
 def check_identity(
-    manifest: Manifest, file: LandedFile, partition: Partition, faults: FaultCollector
+    manifest: Manifest,
+    files: Sequence[LandedFile],
+    partition: Partition,
+    faults: FaultCollector,
 ) -> None:
     """Whether the manifest speaks of this partition and of these bytes."""
-    for column, found, due in (
+    stated = [
         ("date", manifest.date, partition.date.isoformat()),
         ("region", manifest.region, partition.region),
-        ("file", manifest.file, file.name),
-    ):
+    ]
+    if not manifest.parts:
+        stated.append(("file", manifest.file, files[0].name))
+    for column, found, due in stated:
         if found != due:
             reason = f"the manifest speaks of the {column} {found!r}, the landed one is {due!r}"
             _add(faults, FaultCode.MANIFEST_PARTITION, column, found, reason)
-    digest = hashlib.sha256(file.content).hexdigest()
-    if digest != manifest.sha256:
-        reason = f"the SHA-256 of {file.name} is {digest}: it is not the file that was exported"
-        _add(faults, FaultCode.MANIFEST_HASH, "sha256", manifest.sha256, reason)
+    for file, part in zip(files, _in_order(manifest), strict=False):
+        digest = hashlib.sha256(file.content).hexdigest()
+        if digest != part.sha256:
+            reason = f"the SHA-256 of {file.name} is {digest}: it is not the file that was exported"
+            _add(faults, FaultCode.MANIFEST_HASH, "sha256", part.sha256, reason)
 
 
-def check_lines(manifest: Manifest, raw: RawLines, file: str, faults: FaultCollector) -> None:
-    """Whether the file has as many lines as the manifest says, and what may have cost some."""
-    found, due = raw.count, manifest.totals.lines
+def check_line_counts(manifest: Manifest, raws: Sequence[RawLines], faults: FaultCollector) -> None:
+    """Whether each file has as many lines as the manifest says, and what may have cost some."""
+    for raw, part in zip(raws, _in_order(manifest), strict=False):
+        _check_lines(raw, part.lines, faults)
+    total = sum(part.lines for part in manifest.files)
+    if total != manifest.totals.lines:
+        reason = f"the parts make {total} lines, the manifest says {manifest.totals.lines}"
+        due = str(manifest.totals.lines)
+        _add(faults, FaultCode.MANIFEST_LINES, "lines", due, reason)
+
+
+def _in_order(manifest: Manifest) -> list[LandedPart]:
+    """The files of the manifest by name, as the landed ones come."""
+    return sorted(manifest.files, key=lambda part: part.file)
+
+
+def _check_lines(raw: RawLines, due: int, faults: FaultCollector) -> None:
+    found, file = raw.count, raw.file
     if found == due:
         return
     for line in raw.multiline:
@@ -90,13 +112,15 @@ def check_totals(manifest: Manifest, found: ControlTotals, faults: FaultCollecto
             _add(faults, code, column, str(theirs), reason)
 
 
-def check_end(raw: RawLines, file: str, faults: FaultCollector) -> None:
+def check_end(raw: RawLines, faults: FaultCollector) -> None:
     """Whether the last line may be cut: no line break ends it, and something else is wrong too."""
     known = FaultCode.LAST_LINE_CUT in faults.counts
     if raw.open_line is None or known or not faults.counts.keys() & _SIGNS_OF_A_CUT:
         return
     reason = "no line break ends the last line, and the manifest disagrees: it may be cut"
-    faults.add(Fault(code=FaultCode.LAST_LINE_CUT, file=file, line=raw.open_line, reason=reason))
+    faults.add(
+        Fault(code=FaultCode.LAST_LINE_CUT, file=raw.file, line=raw.open_line, reason=reason)
+    )
 
 
 def _add(faults: FaultCollector, code: FaultCode, column: str, value: str, reason: str) -> None:

@@ -14,12 +14,14 @@ from forecast_backfill.core.source import (
 )
 from forecast_backfill.engines.code_version import code_version
 from forecast_backfill.engines.csv_text import read_csv_text
+from forecast_backfill.engines.delivery_files import due_files
 from forecast_backfill.engines.dimension_tables import PartitionDimensions
 from forecast_backfill.engines.fingerprint import fingerprint_of, row_hashes
+from forecast_backfill.engines.join_parts import join_parts
 from forecast_backfill.engines.manifest_check import (
     check_end,
     check_identity,
-    check_lines,
+    check_line_counts,
     check_totals,
     read_manifest,
 )
@@ -90,47 +92,34 @@ def _judge(
     faults: FaultCollector,
 ) -> tuple[Lines, ControlTotals] | None:
     """The lines with their totals; None where they cannot be had, and then a fault was added."""
-    file = _single_file(source, faults)
-    if file is None:
+    files = due_files(source, manifest, faults)
+    if files is None:
         return None
     if manifest is not None:
-        check_identity(manifest, file, source.partition, faults)
-    raw = _read(file, faults)
-    if raw is None:
-        return None
-    is_whole = not _STRUCTURAL & faults.counts.keys()
+        check_identity(manifest, files, source.partition, faults)
+    raws = [raw for raw in [_read(file, faults) for file in files] if raw is not None]
+    is_whole = len(raws) == len(files) and not _STRUCTURAL & faults.counts.keys()
     if manifest is not None and is_whole:
-        check_lines(manifest, raw, file.name, faults)
-    lines = validate(raw, source.partition, dimensions, faults)
-    if lines is None:
-        check_end(raw, file.name, faults)
-        return None
-    totals = ControlTotals(
+        check_line_counts(manifest, raws, faults)
+    parts = [validate(raw, source.partition, dimensions, faults) for raw in raws]
+    good = [part for part in parts if part is not None]
+    lines = join_parts(raws, good, faults) if len(good) == len(files) else None
+    totals = None if lines is None else _totals_of(lines)
+    # Where lines are missing, that is the fault: the other totals follow from it.
+    if manifest and totals and is_whole and totals.lines == manifest.totals.lines:
+        check_totals(manifest, totals, faults)
+    for raw in raws:
+        check_end(raw, faults)
+    return None if lines is None or totals is None else (lines, totals)
+
+
+def _totals_of(lines: Lines) -> ControlTotals:
+    return ControlTotals(
         lines=lines.count,
         units=int(lines.quantity.sum()),
         revenue_cents=int(lines.sales.sum()),
         stores=len(lines.stores),
     )
-    if manifest is not None and is_whole and lines.count == manifest.totals.lines:
-        check_totals(manifest, totals, faults)
-    check_end(raw, file.name, faults)
-    return lines, totals
-
-
-def _single_file(source: LandedSource, faults: FaultCollector) -> LandedFile | None:
-    names = sorted(file.name for file in source.files)
-    if not names:
-        reason = "no sales file has been landed"
-        faults.add(Fault(code=FaultCode.FILE_MISSING, file="sales.csv.gz", reason=reason))
-    elif len(names) > 1:
-        reason = f"{len(names)} sales files have been landed ({', '.join(names)}); one is due"
-        faults.add(Fault(code=FaultCode.FILE_AMBIGUOUS, file=names[0], reason=reason))
-    elif not source.files[0].content:
-        reason = "the file has no byte"
-        faults.add(Fault(code=FaultCode.FILE_ZERO_BYTES, file=names[0], reason=reason))
-    else:
-        return source.files[0]
-    return None
 
 
 def _read(file: LandedFile, faults: FaultCollector) -> RawLines | None:

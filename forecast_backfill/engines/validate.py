@@ -57,7 +57,7 @@ def validate(
         if exact is None:
             return None
         numbers = [np.array(column, dtype=np.int64) for column in exact]
-    if not _sums_fit(numbers, raw.file, faults):
+    if not sums_fit(numbers, raw.file, faults):
         return None
     store = raw.columns["store_id"].dictionary_encode()
     product = raw.columns["product_id"].dictionary_encode()
@@ -119,8 +119,11 @@ def _integers(column: pa.Array) -> np.ndarray:
     return numbers_of(column.cast(pa.int64()), np.int64)
 
 
-def _sums_fit(numbers: list[np.ndarray], file: str, faults: FaultCollector) -> bool:
-    """Whether no sum over the lines can leave 64 bits, whatever is added to what."""
+def sums_fit(numbers: list[np.ndarray], file: str, faults: FaultCollector) -> bool:
+    """Whether no sum over the lines can leave 64 bits, whatever is added to what.
+
+    `numbers` are quantity and the three amounts of money, line by line.
+    """
     quantity, *money = numbers
     if not len(quantity):
         return True

@@ -11,6 +11,8 @@ from forecast_backfill.core.partition import Partition
 
 MANIFEST_NAME = "manifest.json"
 SALES_PREFIX = "sales."
+PART_PREFIX = "part-"
+"""A delivery too large for one file comes as part-0001.csv.gz, part-0002.csv.gz, …"""
 SALES_NAMES: tuple[str, ...] = ("sales.csv.gz", "sales.csv", "sales.parquet")
 
 PRODUCT_COLUMNS: tuple[str, ...] = (

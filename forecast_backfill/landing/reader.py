@@ -8,7 +8,7 @@ from pathlib import Path
 from forecast_backfill.core.errors import LandingIncomplete
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.landing.dimensions import DimensionFiles, PartitionDimensions
-from forecast_backfill.landing.layout import SALES_PREFIX, Layout
+from forecast_backfill.landing.layout import PART_PREFIX, SALES_PREFIX, Layout
 from forecast_backfill.ports import LandedFile, LandedSource
 
 READS = 3
@@ -66,7 +66,9 @@ def _read_optional(path: Path) -> bytes | None:
 
 
 def _read_sales(folder: Path) -> tuple[LandedFile, ...]:
-    paths = sorted(folder.glob(f"{SALES_PREFIX}*"))
+    paths = sorted(
+        path for prefix in (PART_PREFIX, SALES_PREFIX) for path in folder.glob(f"{prefix}*")
+    )
     return tuple(
         LandedFile(name=path.name, content=path.read_bytes()) for path in paths if path.is_file()
     )

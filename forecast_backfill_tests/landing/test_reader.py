@@ -33,6 +33,13 @@ def test_every_sales_file_is_handed_on_so_that_an_ambiguity_is_seen(tmp_path: Pa
     assert [file.name for file in source.files] == ["sales.csv", "sales.parquet"]
 
 
+def test_the_parts_of_a_large_delivery_are_handed_on_by_name(tmp_path: Path):
+    for name in ("part-0002.csv.gz", "part-0001.csv.gz"):
+        land(tmp_path, PARTITION, [{}], file_name=name)
+    source = FileLanding(tmp_path).read(PARTITION)
+    assert [file.name for file in source.files] == ["part-0001.csv.gz", "part-0002.csv.gz"]
+
+
 def test_other_files_are_none_of_the_delivery(tmp_path: Path):
     folder = land(tmp_path, PARTITION, [{}])
     before = FileLanding(tmp_path).read(PARTITION)
