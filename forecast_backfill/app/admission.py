@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol
 
-from forecast_backfill.core.admission import Admit, Wait, WaitCause, admit
-from forecast_backfill.core.errors import EpochRaised
+from forecast_backfill.core.admission import Admit, Conditions, Wait, WaitCause, admit
+from forecast_backfill.core.errors import EpochRaised, ForecastBackfillError
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.ports import Clock, Control, RunRequest, Slots, Waits
 
@@ -33,32 +33,42 @@ class Admission(Protocol):
 @contextmanager
 def admitted(
     request: RunRequest, ports: Admission, *, partition: Partition | None = None, weight: int = 1
-) -> Generator[None]:
+) -> Generator[Conditions]:
     """Wait until the workload may run and `weight` slots are free; hold them for the block.
 
-    Every second waited is recorded with its cause. Raises EpochRaised where the workload was killed
-    after the request was made.
+    The block is told under which conditions it was admitted. Every second waited is recorded with
+    its cause. Raises EpochRaised where the workload was killed after the request was made.
     """
-    waited: Wait | None = None
-    while True:
-        held = _try(request, ports, partition, weight)
-        if not isinstance(held, Wait):
-            if waited is not None:
-                _record(request, ports, waited, 0.0, is_over=True)
-            with held:
-                yield
-            return
-        if waited is not None and waited.cause is not held.cause:
-            _record(request, ports, waited, 0.0, is_over=True)
-        waited = held
-        began = ports.clock.monotonic()
-        ports.clock.sleep(ADMISSION_POLL_SECONDS)
-        _record(request, ports, held, ports.clock.monotonic() - began, is_over=False)
+    conditions, held = _wait_for_slots(request, ports, partition, weight)
+    with held:
+        yield conditions
 
 
-def _try(
+def _wait_for_slots(
     request: RunRequest, ports: Admission, partition: Partition | None, weight: int
-) -> AbstractContextManager[tuple[int, ...]] | Wait:
+) -> tuple[Conditions, AbstractContextManager[tuple[int, ...]]]:
+    waited: Wait | None = None
+    try:
+        while True:
+            conditions = _look(request, ports, partition)
+            held = _try(conditions, request, ports, weight)
+            if not isinstance(held, Wait):
+                return conditions, held
+            if waited is not None and waited.cause is not held.cause:
+                _record(request, ports, waited, 0.0, is_over=True)
+            waited = held
+            began = ports.clock.monotonic()
+            ports.clock.sleep(ADMISSION_POLL_SECONDS)
+            _record(request, ports, held, ports.clock.monotonic() - began, is_over=False)
+    finally:
+        # Also where the run was told to stop. That a wait is over is worth no failure, least of
+        # all one between taking slots and the block that frees them: unsaid, it soon expires.
+        if waited is not None:
+            with suppress(ForecastBackfillError):
+                _record(request, ports, waited, 0.0, is_over=True)
+
+
+def _look(request: RunRequest, ports: Admission, partition: Partition | None) -> Conditions:
     conditions = ports.control.conditions(request.workload)
     if conditions.epoch != request.epoch:
         raise EpochRaised(
@@ -67,6 +77,12 @@ def _try(
             next_command="forecast-backfill backfill … (launch the campaign again)",
             partition=partition,
         )
+    return conditions
+
+
+def _try(
+    conditions: Conditions, request: RunRequest, ports: Admission, weight: int
+) -> AbstractContextManager[tuple[int, ...]] | Wait:
     verdict = admit(request.workload, conditions)
     match verdict:
         case Wait():

@@ -28,9 +28,11 @@ class Conditions:
     """All that admission is decided by, as of the one moment `now` of the database's clock.
 
     `cap` counts the slots that on-call asked for, None is automatic; `nightly_peak` is what nightly
-    was measured to hold at most, headroom included. `holds` are the windows in which slots are held
+    was measured to hold at most, headroom included. `reason` is why it is paused, `cap_reason` why
+    that cap was asked for. `holds` are the windows in which slots are held
     for nightly, `reserved` the slots of nightly fits that are due or running. `partition_seconds`
-    is how long a partition of backfill takes at the 95th percentile.
+    is how long a partition of backfill takes at the 95th percentile. `rate` is rows a second, None
+    without a limit.
     """
 
     now: datetime
@@ -44,6 +46,8 @@ class Conditions:
     holds: tuple[HoldWindow, ...]
     pace: Pace
     partition_seconds: float
+    cap_reason: str = ""
+    rate: int | None = None
 
     @property
     def cap_in_force(self) -> int:
@@ -113,7 +117,7 @@ def _beside_nightly(conditions: Conditions, cap: int) -> int | Wait:
 
 def _why_no_cap(conditions: Conditions) -> str:
     if conditions.cap is not None:
-        return f"the cap is 0: {conditions.reason}"
+        return f"the cap is 0: {conditions.cap_reason or conditions.reason}"
     return (
         f"the automatic cap is 0: nightly's peak of {conditions.nightly_peak} needs all "
         f"{conditions.slots} slots"

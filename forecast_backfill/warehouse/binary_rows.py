@@ -22,7 +22,7 @@ SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 TRAILER = b"\xff\xff"
 _LENGTH_BYTES = 4
 _MISSING = -1
-_CHUNK_ROWS = 8192
+CHUNK_ROWS = 8192
 """The database works on a chunk while the next is encoded."""
 
 
@@ -32,7 +32,10 @@ def field(value: bytes) -> bytes:
 
 
 def encode_rows(
-    rows: pa.Table, constants: Sequence[bytes], groups: Sequence[Sequence[str]]
+    rows: pa.Table,
+    constants: Sequence[bytes],
+    groups: Sequence[Sequence[str]],
+    chunk_rows: int = CHUNK_ROWS,
 ) -> Iterator[memoryview]:
     """The rows in chunks, between signature and trailer; `constants` come first in every row.
 
@@ -40,8 +43,8 @@ def encode_rows(
     """
     count = len(constants) + sum(len(names) for names in groups)
     head = struct.pack(">h", count) + b"".join(field(value) for value in constants)
-    for start in range(0, rows.num_rows, _CHUNK_ROWS):
-        yield _encode(rows.slice(start, _CHUNK_ROWS), head, groups)
+    for start in range(0, rows.num_rows, chunk_rows):
+        yield _encode(rows.slice(start, chunk_rows), head, groups)
 
 
 def _encode(rows: pa.Table, head: bytes, groups: Sequence[Sequence[str]]) -> memoryview:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.version import Version
-from forecast_backfill.warehouse.binary_rows import SIGNATURE, TRAILER, encode_rows
+from forecast_backfill.warehouse.binary_rows import CHUNK_ROWS, SIGNATURE, TRAILER, encode_rows
 
 _GROUPS = (
     ("store_id", "product_id", "demand_group"),
@@ -33,8 +33,9 @@ def copy_rows(
     rows: pa.Table,
     version: Version,
     table: str = "daily_demand",
+    chunk_rows: int = CHUNK_ROWS,
 ) -> None:
-    """Append `rows` to the partition, with its key and version in every row."""
+    """Append `rows` to the partition, `chunk_rows` at a time, with its key and version in each."""
     constants = (
         struct.pack(">i", (partition.date - _FIRST_DAY).days),
         partition.region.encode(),
@@ -45,6 +46,6 @@ def copy_rows(
     statement = f"COPY {table} ({columns}) FROM STDIN (FORMAT binary)"
     with connection.cursor() as cursor, cursor.copy(statement.encode()) as copy:
         copy.write(SIGNATURE)
-        for chunk in encode_rows(rows, constants, _GROUPS):
+        for chunk in encode_rows(rows, constants, _GROUPS, chunk_rows):
             copy.write(chunk)
         copy.write(TRAILER)
