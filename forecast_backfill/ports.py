@@ -14,14 +14,17 @@ from enum import StrEnum
 from typing import Protocol
 
 from forecast_backfill.core.admission import Conditions, WaitCause
+from forecast_backfill.core.bucket import BucketLevel
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.identity import OutputIdentity as OutputIdentity
+from forecast_backfill.core.merge import Claim, Key, MergeCounts, MergeRow, Standing
 from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.parity import Exclusion, Mismatch
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.source import ControlTotals, FaultReport
 from forecast_backfill.core.states import OutputState, PartitionStatus, Workload
-from forecast_backfill.core.version import Version
+from forecast_backfill.core.strategy import Target
+from forecast_backfill.core.version import Authority, Version, Winner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +33,9 @@ class RunRequest:
 
     `run_id` is Dagster's run id or the CLI's own; `campaign_id` the backfill id, None outside a
     campaign. `epoch` is the workload's epoch when the run began: a kill raises it, and then nothing
-    of this run can commit. `reprocess` writes also what the ledger has as done.
+    of this run can commit. `reprocess` writes also what the ledger has as done. `winner` asks for
+    an overlap: the campaign then merges, on either side of the seam. `revision` is the number of
+    the overlapping campaign, 0 without one. `chunk_rows` is how many rows are written at a time.
     """
 
     workload: Workload
@@ -38,6 +43,9 @@ class RunRequest:
     campaign_id: str | None
     epoch: int
     reprocess: bool = False
+    winner: Winner | None = None
+    revision: int = 0
+    chunk_rows: int = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +143,8 @@ class LedgerRow:
     attempt: int
     identity: OutputIdentity | None
     fingerprint: Fingerprint | None
+    authority: Authority | None = None
+    is_merged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +158,23 @@ class Completion:
     version: Version
     replaced_rows: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeCompletion:
+    """What the commit of a merge records.
+
+    `claim` is what the writer stated, `stored` what the partition now holds. `holds` tells whether
+    the claim is the highest statement, so that its identity describes the output. A guest is a
+    campaign beside the owner: it leaves an attempt that is running to its run.
+    """
+
+    claim: Completion
+    stored: Fingerprint
+    counts: MergeCounts
+    holds: bool
+    is_guest: bool
+    reason: str
 
 
 class Ledger(Protocol):
@@ -193,6 +220,16 @@ class Ledger(Protocol):
         """Move to failed from running; no row is changed where the partition is not running."""
         ...
 
+    def find_claim(self, partition: Partition, authority: Authority) -> OutputIdentity | None:
+        """What the authority's highest statement about a merged partition was made from."""
+        ...
+
+    def note_beside(
+        self, partition: Partition, request: RunRequest, *, ended: PartitionStatus, reason: str
+    ) -> None:
+        """Record how an attempt beside the owner ended, as an event; the row is the owner's."""
+        ...
+
 
 class PartitionTransaction(Protocol):
     """One open transaction over one partition; leaving it by an exception rolls it all back."""
@@ -223,13 +260,52 @@ class PartitionTransaction(Protocol):
         """The fingerprint of what is stored now, computed by the database from the columns."""
         ...
 
+    def swap_leaf(self, rows: Rows, version: Version) -> int:
+        """Build a leaf of `rows` that takes the old one's place at the end; rows of the old one.
+
+        Only in a table with one leaf a partition.
+        """
+        ...
+
+    def standing(self) -> Standing:
+        """What stands in the partition, as of when the epoch was held."""
+        ...
+
+    def stored_rows(self) -> Mapping[Key, MergeRow]:
+        """The partition's rows as the oracle of a merge reads them, hashed by the database."""
+        ...
+
+    def claim_of(self, rows: Rows, version: Version) -> Claim:
+        """The engine's rows as a claim."""
+        ...
+
+    def merge(self, rows: Rows, version: Version, standing: Standing) -> int:
+        """Merge `rows` by version, row by row; how many rows that added, changed or removed."""
+        ...
+
+    def statements(self) -> Mapping[tuple[Authority, int], tuple[int, int]]:
+        """Rows and sum of hashes of each (authority, source version) that is stored now."""
+        ...
+
     def complete(self, completion: Completion) -> None:
         """Move the ledger to done, append the event, close an open quarantine."""
+        ...
+
+    def complete_merge(self, completion: MergeCompletion) -> OutputIdentity:
+        """Record the claim and what is stored; the identity that describes it."""
+        ...
+
+    def forget_claims(self) -> None:
+        """The owner has replaced the partition whole: older statements about it count no more."""
         ...
 
 
 class Warehouse(Protocol):
     """Where `daily_demand` is stored."""
+
+    def target(self) -> Target:
+        """How the table is laid out, and from which size on a leaf is swapped."""
+        ...
 
     def transaction(
         self, partition: Partition, request: RunRequest
@@ -266,6 +342,22 @@ class Waits(Protocol):
         self, request: RunRequest, cause: WaitCause, *, reason: str, seconds: float, is_over: bool
     ) -> None:
         """The run waited so many more seconds for `cause`; until it is over it counts as held."""
+        ...
+
+
+class Rate(Protocol):
+    """The token bucket of each workload, shared by every worker of it."""
+
+    def take(self, workload: Workload, rows: int) -> BucketLevel:
+        """Take a turn of `rows`; its number is `taken` of the level."""
+        ...
+
+    def look(self, workload: Workload) -> BucketLevel:
+        """The level now, at the rate that is asked for now."""
+        ...
+
+    def give_back(self, workload: Workload, rows: int) -> None:
+        """A turn of `rows` that will not be used: those after it come so much earlier."""
         ...
 
 
@@ -320,6 +412,7 @@ class Ports:
     control: Control
     slots: Slots
     waits: Waits
+    rate: Rate
     clock: Clock
     retry: Retry
     checkpoint: Checkpoint

@@ -12,21 +12,22 @@ from typing import TypeVar
 
 import stamina
 
+from forecast_backfill.control_wiring import control_of
 from forecast_backfill.core.calendar import Calendar, build_calendar
 from forecast_backfill.core.errors import DatabaseInterrupted, SettingRefused
-from forecast_backfill.core.pace import Pace, PaceLevel
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
+from forecast_backfill.core.version import Winner
 from forecast_backfill.landing.reader import FileLanding
 from forecast_backfill.ports import Checkpoint, Clock, Engine, Ports, RunRequest, Step
 from forecast_backfill.settings import PREFIX, Settings
 from forecast_backfill.warehouse.connect import Session, resolve_database_url
-from forecast_backfill.warehouse.control import NightOutlook, PostgresControl
 from forecast_backfill.warehouse.date_states import last_night
 from forecast_backfill.warehouse.leases import PostgresSlots
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.migrate import migrate
 from forecast_backfill.warehouse.partitions import PostgresWarehouse
+from forecast_backfill.warehouse.rate import PostgresRate
 from forecast_backfill.warehouse.waits import PostgresWaits
 
 T = TypeVar("T")
@@ -104,13 +105,6 @@ def calendar_in(session: Session, settings: Settings, clock: Clock) -> Calendar:
     return calendar_of(settings, clock, last_night=last_night(session))
 
 
-def control_of(settings: Settings, session: Session) -> PostgresControl:
-    """The knobs over one session, with what nights and health say."""
-    outlook = NightOutlook(peak=settings.nightly_peak, holds=(), partition_seconds=0.0)
-    pace = Pace(level=PaceLevel.FULL, share=1.0, chunk_rows=8192, reason="")
-    return PostgresControl(session, settings, outlook=lambda now: outlook, health=lambda now: pace)
-
-
 def load_engine(settings: Settings) -> Engine:
     """The engine that the settings name, imported only now."""
     from forecast_backfill.engines.pandas_engine import PandasEngine
@@ -129,14 +123,23 @@ class Wiring:
     workload: Workload
     run_id: str
 
-    def request(self, *, campaign_id: str | None = None, reprocess: bool = False) -> RunRequest:
-        """A request in the workload's current epoch."""
+    def request(
+        self,
+        *,
+        campaign_id: str | None = None,
+        reprocess: bool = False,
+        winner: Winner | None = None,
+        revision: int = 0,
+    ) -> RunRequest:
+        """A request in the workload's current epoch; an overlap has a winner and its number."""
         return RunRequest(
             workload=self.workload,
             run_id=self.run_id,
             campaign_id=campaign_id,
             epoch=self.ports.control.epoch(self.workload),
             reprocess=reprocess,
+            winner=winner,
+            revision=revision,
         )
 
 
@@ -172,6 +175,7 @@ def open_wiring(
             control=control_of(settings, session),
             slots=PostgresSlots(session),
             waits=PostgresWaits(session),
+            rate=PostgresRate(session),
             clock=clock,
             retry=retry_interrupted,
             checkpoint=checkpoint,

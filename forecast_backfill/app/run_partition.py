@@ -4,42 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from forecast_backfill.app.admission import admitted
+from forecast_backfill.app.commit_partition import Attempt, commit
+from forecast_backfill.app.rate import wait_for_rate
+from forecast_backfill.core.admission import Wait
 from forecast_backfill.core.errors import DatabaseInterrupted, EpochRaised, ForecastBackfillError
-from forecast_backfill.core.outcome import (
-    Failed,
-    Mismatched,
-    Outcome,
-    Quarantined,
-    Refused,
-    Unchanged,
-    Written,
-)
-from forecast_backfill.core.parity import Mismatch, Parity, compare
+from forecast_backfill.core.outcome import Failed, Outcome, Quarantined, Refused, Unchanged
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.core.seam import SeamRefusal, judge
-from forecast_backfill.core.states import OutputState, PartitionStatus
-from forecast_backfill.core.version import Version, authority_of
+from forecast_backfill.core.seam import GoBeside, SeamRefusal, judge
+from forecast_backfill.core.states import OutputState, PartitionStatus, Workload
+from forecast_backfill.core.version import authority_of
 from forecast_backfill.ports import (
-    Completion,
     LandedSource,
     LedgerRow,
     OutputIdentity,
     Ports,
-    Prepared,
     Rejected,
     RunRequest,
     Step,
 )
-
-
-class _MismatchFound(Exception):
-    """Carries a mismatch out of the transaction, so that leaving it rolls everything back."""
-
-    def __init__(self, mismatch: Mismatch) -> None:
-        self.mismatch = mismatch
-        super().__init__(mismatch.reason)
 
 
 def run_batch(
@@ -73,11 +58,17 @@ def run_partition(partition: Partition, request: RunRequest, ports: Ports) -> Ou
     Transient database errors repeat the whole partition. Raises EpochRaised where the workload was
     killed after the request was made, and DatabaseInterrupted where no failure can be recorded.
     """
-    verdict = judge(partition=partition, workload=request.workload, seam=ports.seam)
+    verdict = judge(
+        partition=partition,
+        workload=request.workload,
+        seam=ports.seam,
+        is_overlap=request.winner is not None,
+    )
     if isinstance(verdict, SeamRefusal):
         return ports.retry(lambda: _refuse(partition, verdict, request, ports))
     try:
-        return ports.retry(lambda: _attempt(partition, request, ports))
+        is_guest = isinstance(verdict, GoBeside)
+        return ports.retry(lambda: _try(partition, request, ports, is_guest=is_guest))
     except EpochRaised as error:
         _fail(partition, request, ports, str(error))
         raise
@@ -110,8 +101,18 @@ def _fail(partition: Partition, request: RunRequest, ports: Ports, reason: str) 
     return failed
 
 
-def _attempt(partition: Partition, request: RunRequest, ports: Ports) -> Outcome:
-    with admitted(request, ports, partition=partition):
+def _try(partition: Partition, request: RunRequest, ports: Ports, *, is_guest: bool) -> Outcome:
+    while True:
+        outcome = _attempt(partition, request, ports, is_guest=is_guest)
+        if not isinstance(outcome, Wait):
+            return outcome
+        # Paused while it waited for the rate: its slot is free, and admission waits on.
+
+
+def _attempt(
+    partition: Partition, request: RunRequest, ports: Ports, *, is_guest: bool
+) -> Outcome | Wait:
+    with admitted(request, ports, partition=partition) as conditions:
         started = ports.clock.monotonic()
         ports.checkpoint(Step.ADMITTED, partition)
         source = ports.landing.read(partition)
@@ -123,119 +124,72 @@ def _attempt(partition: Partition, request: RunRequest, ports: Ports) -> Outcome
         )
         ports.checkpoint(Step.READ, partition)
         before = ports.ledger.find(partition)
-        if before is not None and not request.reprocess and _is_done(before, identity):
-            ports.ledger.unchanged(partition, request)
-            assert before.fingerprint is not None
-            return Unchanged(partition=partition, identity=identity, fingerprint=before.fingerprint)
-        row = ports.ledger.start(partition, request)
+        if before is not None and not request.reprocess:
+            made_from = _done_from(before, identity, request, ports)
+            if made_from is not None:
+                ports.ledger.unchanged(partition, request)
+                assert before.fingerprint is not None
+                return Unchanged(
+                    partition=partition, identity=made_from, fingerprint=before.fingerprint
+                )
+        # A guest leaves the row to the owner, whose attempt may be under way.
+        row = before if is_guest else ports.ledger.start(partition, request)
         ports.checkpoint(Step.STARTED, partition)
         prepared = ports.engine.prepare(source, dimensions)
         ports.checkpoint(Step.PREPARED, partition)
+        attempt = Attempt(
+            partition=partition, row=row, identity=identity, is_guest=is_guest, started=started
+        )
         if isinstance(prepared, Rejected):
-            return _quarantine(source, prepared, row, request, ports, started)
-        return _commit(row, prepared, identity, request, ports, started)
+            return _quarantine(source, prepared, attempt, request, ports)
+        count = prepared.rows.num_rows
+        paused = wait_for_rate(count, request, conditions, ports, partition=partition)
+        if paused is not None:
+            return paused
+        request = replace(request, chunk_rows=conditions.pace.chunk_rows)
+        return commit(attempt, prepared, request, ports)
 
 
-def _is_done(row: LedgerRow, identity: OutputIdentity) -> bool:
-    return (
-        row.status is PartitionStatus.DONE
-        and row.output is OutputState.CURRENT
-        and row.identity == identity
-    )
+def _done_from(
+    row: LedgerRow, identity: OutputIdentity, request: RunRequest, ports: Ports
+) -> OutputIdentity | None:
+    """What the readable output was made from, where this request would change nothing of it."""
+    if row.status is not PartitionStatus.DONE or row.output is not OutputState.CURRENT:
+        return None
+    authority = authority_of(request.workload, request.winner)
+    is_beside = request.winner is not None
+    is_owner = request.workload is Workload.BACKFILL and not is_beside
+    if row.identity == identity:
+        # Where writers meet, the same rows are stated again by a higher authority.
+        is_lower = row.authority is not None and row.authority < authority
+        is_due = is_lower and (is_beside or (row.is_merged and not is_owner))
+        return None if is_due else identity
+    if not row.is_merged or is_owner:
+        return None
+    return row.identity if ports.ledger.find_claim(row.partition, authority) == identity else None
 
 
 def _quarantine(
-    source: LandedSource,
-    rejected: Rejected,
-    row: LedgerRow,
-    request: RunRequest,
-    ports: Ports,
-    started: float,
+    source: LandedSource, rejected: Rejected, attempt: Attempt, request: RunRequest, ports: Ports
 ) -> Quarantined:
-    ports.ledger.quarantine(
-        source.partition,
-        request,
-        report=rejected.report,
-        source_digest=source.digest,
-        seconds=ports.clock.monotonic() - started,
-    )
+    row = attempt.row
+    if attempt.is_guest:
+        ports.ledger.note_beside(
+            source.partition,
+            request,
+            ended=PartitionStatus.QUARANTINED,
+            reason=rejected.report.summary,
+        )
+    else:
+        ports.ledger.quarantine(
+            source.partition,
+            request,
+            report=rejected.report,
+            source_digest=source.digest,
+            seconds=ports.clock.monotonic() - attempt.started,
+        )
     return Quarantined(
         partition=source.partition,
         report=rejected.report,
-        has_stale_output=row.output is not OutputState.ABSENT,
-    )
-
-
-def _commit(
-    row: LedgerRow,
-    prepared: Prepared,
-    identity: OutputIdentity,
-    request: RunRequest,
-    ports: Ports,
-    started: float,
-) -> Written | Mismatched:
-    try:
-        written = _replace(row, prepared, identity, request, ports, started)
-    except _MismatchFound as found:
-        seconds = ports.clock.monotonic() - started
-        ports.ledger.mismatch(row.partition, request, mismatch=found.mismatch, seconds=seconds)
-        return Mismatched(partition=row.partition, mismatch=found.mismatch)
-    ports.checkpoint(Step.COMMITTED, row.partition)
-    return written
-
-
-def _replace(
-    row: LedgerRow,
-    prepared: Prepared,
-    identity: OutputIdentity,
-    request: RunRequest,
-    ports: Ports,
-    started: float,
-) -> Written:
-    partition = row.partition
-    version = Version(
-        authority=authority_of(request.workload), source_version=prepared.source_version
-    )
-    with ports.warehouse.transaction(partition, request) as transaction:
-        # The lease comes before every other lock: two writers of one partition then queue up in
-        # one place, and each statement after it sees what the other committed.
-        transaction.take_lease()
-        ports.checkpoint(Step.LEASED, partition)
-        transaction.hold_epoch()
-        ports.checkpoint(Step.EPOCH_HELD, partition)
-        if row.fingerprint is not None and row.fingerprint != prepared.fingerprint:
-            transaction.keep_superseded()
-        ports.checkpoint(Step.SUPERSEDED_KEPT, partition)
-        replaced_rows = transaction.replace(prepared.rows, version)
-        ports.checkpoint(Step.REPLACED, partition)
-        result = compare(
-            read=prepared.fingerprint,
-            stored=transaction.fingerprint(),
-            totals=prepared.totals,
-            exclusions=prepared.exclusions,
-        )
-        if not isinstance(result, Parity):
-            raise _MismatchFound(result)
-        ports.checkpoint(Step.FINGERPRINTED, partition)
-        seconds = ports.clock.monotonic() - started
-        transaction.complete(
-            Completion(
-                identity=identity,
-                fingerprint=result.fingerprint,
-                totals=prepared.totals,
-                exclusions=prepared.exclusions,
-                version=version,
-                replaced_rows=replaced_rows,
-                seconds=seconds,
-            )
-        )
-        ports.checkpoint(Step.RECORDED, partition)
-    return Written(
-        partition=partition,
-        identity=identity,
-        fingerprint=result.fingerprint,
-        exclusions=prepared.exclusions,
-        lines=prepared.totals.lines,
-        replaced_rows=replaced_rows,
-        seconds=seconds,
+        has_stale_output=row is not None and row.output is not OutputState.ABSENT,
     )

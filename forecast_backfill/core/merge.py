@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from forecast_backfill.core.errors import MissingVersion
 from forecast_backfill.core.fingerprint import Fingerprint
+from forecast_backfill.core.identity import OutputIdentity
 from forecast_backfill.core.version import Authority, Version
 
 Key = tuple[str, str]
@@ -37,11 +38,13 @@ class Standing:
 
     `floor` is the highest version that anybody has stated the whole partition at, None where nobody
     has. It is what a missing key is missing at: a row that was dropped cannot come back under an
-    older version, and no tombstone has to be kept. `is_merged` tells whether the partition has been
-    merged into before, after which every writer merges.
+    older version, and no tombstone has to be kept. `identity` is what that statement was made
+    from. `is_merged` tells whether the partition has been merged into before, after which every
+    writer but its owner merges.
     """
 
     floor: Version | None = None
+    identity: OutputIdentity | None = None
     is_merged: bool = False
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.identity import OutputIdentity
+from forecast_backfill.core.merge import MergeCounts
 from forecast_backfill.core.parity import Exclusion, Mismatch
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.seam import SeamRefusal
@@ -15,7 +16,11 @@ from forecast_backfill.core.source import FaultReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The partition was replaced, reconciled and recorded in one transaction."""
+    """The partition was replaced, reconciled and recorded in one transaction.
+
+    `merge` is set where it was merged: identity and fingerprint are then those of what is stored,
+    which may have been stated by somebody else.
+    """
 
     partition: Partition
     identity: OutputIdentity
@@ -24,6 +29,7 @@ class Written:
     lines: int
     replaced_rows: int
     seconds: float
+    merge: MergeCounts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

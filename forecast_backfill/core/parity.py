@@ -58,9 +58,9 @@ def compare(
     Units and revenue must be conserved: what is stored plus what declared rules left out is what
     the retailer says it delivered.
     """
-    difference = _differ(read, stored)
-    if difference is not None:
-        return difference
+    mismatch = difference(read, stored)
+    if mismatch is not None:
+        return mismatch
     left_out_units = sum(each.units for each in exclusions.values())
     left_out_cents = sum(each.revenue_cents for each in exclusions.values())
     for name, found, delivered in (
@@ -77,7 +77,8 @@ def compare(
     return Parity(fingerprint=stored)
 
 
-def _differ(read: Fingerprint, stored: Fingerprint) -> Mismatch | None:
+def difference(read: Fingerprint, stored: Fingerprint) -> Mismatch | None:
+    """How what is stored differs from what must be; None where it does not."""
     if read == stored:
         return None
     kind, reason = _kind(read, stored)

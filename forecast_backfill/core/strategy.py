@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 LARGE_ROWS = 50_000
@@ -26,6 +26,19 @@ class Layout(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The table that is written.
+
+    `large_rows`: from how many rows on a leaf is swapped. `needs_one_version`: some reader keeps a
+    snapshot open over several statements, and an older snapshot sees a swapped leaf empty.
+    """
+
+    layout: Layout = Layout.PLAIN
+    large_rows: int = LARGE_ROWS
+    needs_one_version: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """A primitive with the reason for it, fit for an operator."""
 
@@ -44,13 +57,11 @@ class WriteSituation:
     """
 
     rows: int
-    layout: Layout = Layout.PLAIN
-    large_rows: int = LARGE_ROWS
+    target: Target = field(default_factory=Target)
     is_overlap: bool = False
     is_merged: bool = False
     is_owner: bool = False
     is_new_shape: bool = False
-    needs_one_version: bool = True
 
 
 def choose(situation: WriteSituation) -> Choice:
@@ -74,18 +85,18 @@ def choose(situation: WriteSituation) -> Choice:
 
 
 def _by_size(situation: WriteSituation) -> Choice:
-    size = f"{situation.rows} rows"
-    if situation.layout is Layout.PLAIN:
+    size, target = f"{situation.rows} rows", situation.target
+    if target.layout is Layout.PLAIN:
         return Choice(
             primitive=WritePrimitive.REPLACE,
             reason=f"{size} in a plain table: delete and copy, readers see one version always",
         )
-    if situation.rows < situation.large_rows:
+    if situation.rows < target.large_rows:
         return Choice(
             primitive=WritePrimitive.REPLACE,
-            reason=f"{size} are fewer than {situation.large_rows}: not worth a table of their own",
+            reason=f"{size} are fewer than {target.large_rows}: not worth a table of their own",
         )
-    if situation.needs_one_version:
+    if target.needs_one_version:
         return Choice(
             primitive=WritePrimitive.REPLACE,
             reason=f"{size}, but some reader keeps a snapshot open, in which a swapped leaf is "
@@ -93,6 +104,6 @@ def _by_size(situation: WriteSituation) -> Choice:
         )
     return Choice(
         primitive=WritePrimitive.SWAP_LEAF,
-        reason=f"{size} are at least {situation.large_rows}: built beside the old leaf and "
+        reason=f"{size} are at least {target.large_rows}: built beside the old leaf and "
         "attached; readers of the date wait for the moment of the swap",
     )

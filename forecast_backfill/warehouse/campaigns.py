@@ -10,6 +10,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from forecast_backfill.core.states import Workload
+from forecast_backfill.core.version import Winner
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 
@@ -26,6 +27,7 @@ class Campaign:
     launched_at: datetime
     launched_by: str | None
     reprocess: bool
+    winner: Winner | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +69,14 @@ def register_campaign(
     launched_by: str,
     reprocess: bool,
     detail: Mapping[str, Any] | None = None,
-) -> None:
-    """Record that a campaign asks for so many partitions; again for the same id corrects it."""
+    winner: Winner | None = None,
+) -> int:
+    """Record that a campaign asks for so many partitions; again for the same id corrects it.
+
+    Its number, which stays: the later launch has the higher one.
+    """
     with session.use() as connection:
-        statements().register_campaign(
+        row = statements().register_campaign(
             connection,
             campaign_id=campaign_id,
             workload=workload,
@@ -78,14 +84,23 @@ def register_campaign(
             launched_by=launched_by,
             reprocess=reprocess,
             detail=Jsonb(dict(detail or {})),
+            winner=winner,
         )
+    number: int = row["number"]
+    return number
 
 
 def list_campaigns(session: Session) -> tuple[Campaign, ...]:
     """Every campaign that was launched or that events tell of, the latest first."""
     with session.use() as connection:
         rows = list(statements().list_campaigns(connection))
-    return tuple(Campaign(**row | {"workload": Workload(row["workload"])}) for row in rows)
+    return tuple(_campaign(row) for row in rows)
+
+
+def _campaign(row: Mapping[str, Any]) -> Campaign:
+    winner = row["winner"]
+    typed = {"workload": Workload(row["workload"]), "winner": winner and Winner(winner)}
+    return Campaign(**{**row, **typed})
 
 
 def campaign_progress(

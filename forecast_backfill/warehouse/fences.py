@@ -61,7 +61,12 @@ def hold_epoch(
     held = statements().hold_epoch(
         connection, workload=workload, gate_class=GATE_CLASS, number=GATE_NUMBERS[workload]
     )
-    epoch = held["epoch"]
+    refuse_other_epoch(held["epoch"], request, partition)
+
+
+def refuse_other_epoch(epoch: int, request: RunRequest, partition: Partition | None) -> None:
+    """Raise EpochRaised where the epoch is no longer that of the request."""
+    workload = request.workload
     if epoch != request.epoch:
         raise EpochRaised(
             f"{workload} was killed",

@@ -14,6 +14,7 @@ from forecast_backfill.core.parity import Mismatch
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.source import FaultReport
 from forecast_backfill.core.states import OutputState, PartitionStatus, sources_of
+from forecast_backfill.core.version import Authority
 from forecast_backfill.ports import LedgerRow, OutputIdentity, RunRequest
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
@@ -119,6 +120,20 @@ class PostgresLedger:
         if row is None:
             self._add_event(partition, request, "failed", detail)
 
+    def find_claim(self, partition: Partition, authority: Authority) -> OutputIdentity | None:
+        """What the authority's highest statement about a merged partition was made from."""
+        with self._session.use() as connection:
+            row = statements().merge_find_claim(
+                connection, date=partition.date, region=partition.region, authority=int(authority)
+            )
+        return None if row is None else OutputIdentity(**row)
+
+    def note_beside(
+        self, partition: Partition, request: RunRequest, *, ended: PartitionStatus, reason: str
+    ) -> None:
+        """Record how an attempt beside the owner ended, as an event; the row is the owner's."""
+        self._add_event(partition, request, ended, {"reason": reason, "summary": reason})
+
     def _end(
         self,
         connection: Any,
@@ -192,13 +207,14 @@ def _end_row(
 
 def _ledger_row(partition: Partition, row: Mapping[str, Any]) -> LedgerRow:
     output = OutputState(row["output"])
-    identity = fingerprint = None
+    identity = fingerprint = authority = None
     if output is not OutputState.ABSENT:
         identity = OutputIdentity(
             source_digest=row["output_source_digest"],
             code_version=row["output_code_version"],
             dimension_version=row["output_dimension_version"],
         )
+        authority = Authority(row["output_authority"])
         fingerprint = Fingerprint(
             rows=row["output_rows"],
             checksum=int(row["output_checksum"]),
@@ -214,6 +230,8 @@ def _ledger_row(partition: Partition, row: Mapping[str, Any]) -> LedgerRow:
         attempt=row["attempt"],
         identity=identity,
         fingerprint=fingerprint,
+        authority=authority,
+        is_merged=row["is_merged"],
     )
 
 

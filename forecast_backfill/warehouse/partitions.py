@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, cast
@@ -12,14 +12,31 @@ import pyarrow as pa
 from psycopg.types.json import Jsonb
 
 from forecast_backfill.core.fingerprint import Fingerprint, canonical_text
+from forecast_backfill.core.identity import OutputIdentity
+from forecast_backfill.core.merge import Claim, Key, MergeRow, Standing
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import PartitionStatus, sources_of
-from forecast_backfill.core.version import Version
-from forecast_backfill.ports import Completion, Rows, RunRequest
+from forecast_backfill.core.strategy import Target
+from forecast_backfill.core.version import Authority, Version
+from forecast_backfill.ports import Completion, MergeCompletion, Rows, RunRequest
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.copy_rows import copy_rows
-from forecast_backfill.warehouse.fences import hold_epoch, key_of, take_lease
+from forecast_backfill.warehouse.fences import (
+    GATE_CLASS,
+    GATE_NUMBERS,
+    key_of,
+    refuse_other_epoch,
+    take_lease,
+)
 from forecast_backfill.warehouse.ledger import refused_move
+from forecast_backfill.warehouse.merge import (
+    claim_of,
+    complete_merge,
+    merge_rows,
+    read_statements,
+    read_stored_rows,
+    standing_of,
+)
 from forecast_backfill.warehouse.statements import statements
 
 
@@ -28,6 +45,10 @@ class PostgresWarehouse:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+
+    def target(self) -> Target:
+        """How the table is laid out, and from which size on a leaf is swapped."""
+        return Target()
 
     @contextmanager
     def transaction(
@@ -48,6 +69,7 @@ class PostgresPartitionTransaction:
         self._partition = partition
         self._request = request
         self._key = {"date": partition.date, "region": partition.region}
+        self._standing: Standing | None = None
 
     def take_lease(self) -> None:
         """Wait for the partition's lease, to be held until the transaction ends."""
@@ -61,7 +83,21 @@ class PostgresPartitionTransaction:
 
     def hold_epoch(self) -> None:
         """Lock the workload's epoch row against a kill until the transaction ends."""
-        hold_epoch(self._connection, self._request, self._partition)
+        workload = self._request.workload
+        held = statements().merge_hold_epoch(
+            self._connection,
+            **self._key,
+            workload=workload,
+            gate_class=GATE_CLASS,
+            number=GATE_NUMBERS[workload],
+        )
+        refuse_other_epoch(held["epoch"], self._request, self._partition)
+        self._standing = standing_of(held)
+
+    def standing(self) -> Standing:
+        """What stands in the partition, as of when the epoch was held."""
+        assert self._standing is not None, "the epoch is held first"
+        return self._standing
 
     def keep_superseded(self) -> int:
         """Keep the rows that are about to be replaced for a rollback; how many they are."""
@@ -77,8 +113,49 @@ class PostgresPartitionTransaction:
         """Delete the partition's rows and write `rows` (a pyarrow Table); how many were deleted."""
         deleted: int = statements().delete_partition(self._connection, **self._key)
         if rows.num_rows:
-            copy_rows(self._connection, self._partition, cast("pa.Table", rows), version)
+            copy_rows(
+                self._connection,
+                self._partition,
+                cast("pa.Table", rows),
+                version,
+                chunk_rows=self._request.chunk_rows,
+            )
         return deleted
+
+    def stored_rows(self) -> Mapping[Key, MergeRow]:
+        """The partition's rows as the oracle of a merge reads them, hashed by the database."""
+        return read_stored_rows(self._connection, self._partition)
+
+    def claim_of(self, rows: Rows, version: Version) -> Claim:
+        """The engine's rows (a pyarrow Table) as a claim."""
+        return claim_of(cast("pa.Table", rows), version)
+
+    def merge(self, rows: Rows, version: Version, standing: Standing) -> int:
+        """Merge `rows` by version, row by row; how many rows that added, changed or removed."""
+        table = cast("pa.Table", rows)
+        return merge_rows(
+            self._connection,
+            self._partition,
+            table,
+            version,
+            standing.floor,
+            chunk_rows=self._request.chunk_rows,
+        )
+
+    def statements(self) -> Mapping[tuple[Authority, int], tuple[int, int]]:
+        """Rows and sum of hashes of each (authority, source version) that is stored now."""
+        return read_statements(self._connection, self._partition)
+
+    def complete_merge(self, completion: MergeCompletion) -> OutputIdentity:
+        """Record the claim and what is stored; the identity that describes it."""
+        identity = complete_merge(self._connection, self._partition, self._request, completion)
+        if identity is None:
+            raise refused_move(self._partition, PartitionStatus.DONE, self._request)
+        return identity
+
+    def forget_claims(self) -> None:
+        """The owner has replaced the partition whole: older statements about it count no more."""
+        statements().merge_forget(self._connection, **self._key)
 
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of what is stored now, computed by the database from the columns."""

@@ -2,9 +2,10 @@
 
 import pytest
 
-from forecast_backfill.core.strategy import Layout, WritePrimitive, WriteSituation, choose
+from forecast_backfill.core.strategy import Layout, Target, WritePrimitive, WriteSituation, choose
 
-LARGE = {"rows": 50_000, "layout": Layout.LEAVES, "needs_one_version": False}
+LEAVES = Target(layout=Layout.LEAVES, needs_one_version=False)
+LARGE = {"rows": 50_000, "target": LEAVES}
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,11 @@ LARGE = {"rows": 50_000, "layout": Layout.LEAVES, "needs_one_version": False}
         ({"rows": 400, "is_merged": True, "is_owner": True}, WritePrimitive.REPLACE, "plain"),
         (LARGE, WritePrimitive.SWAP_LEAF, "at least 50000"),
         (LARGE | {"rows": 49_999}, WritePrimitive.REPLACE, "fewer than 50000"),
-        (LARGE | {"needs_one_version": True}, WritePrimitive.REPLACE, "keeps a snapshot open"),
+        (
+            LARGE | {"target": Target(layout=Layout.LEAVES)},
+            WritePrimitive.REPLACE,
+            "keeps a snapshot open",
+        ),
         (LARGE | {"is_overlap": True}, WritePrimitive.MERGE, "beside nightly"),
         ({"rows": 1, "is_new_shape": True}, WritePrimitive.SWAP_TABLE, "another shape"),
     ],

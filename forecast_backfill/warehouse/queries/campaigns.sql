@@ -1,11 +1,14 @@
--- name: register_campaign(campaign_id, workload, partitions, launched_by, reprocess, detail)!
+-- name: register_campaign(campaign_id, workload, partitions, launched_by, reprocess, detail, winner)^
 INSERT INTO campaign
-    (campaign_id, workload, partitions, launched_at, launched_by, reprocess, detail)
+    (campaign_id, workload, partitions, launched_at, launched_by, reprocess, detail, winner)
 VALUES
-    (:campaign_id, :workload, :partitions, clock_timestamp(), :launched_by, :reprocess, :detail)
+    (:campaign_id, :workload, :partitions, clock_timestamp(), :launched_by, :reprocess, :detail,
+     :winner)
 ON CONFLICT (campaign_id) DO UPDATE SET
     workload = excluded.workload, partitions = excluded.partitions,
-    launched_by = excluded.launched_by, reprocess = excluded.reprocess, detail = excluded.detail;
+    launched_by = excluded.launched_by, reprocess = excluded.reprocess, detail = excluded.detail,
+    winner = excluded.winner
+RETURNING number;
 
 -- name: list_campaigns()
 -- Campaigns that were launched here, and those (from the UI) that only their events tell of.
@@ -14,7 +17,8 @@ SELECT coalesce(campaign.campaign_id, seen.campaign_id) AS campaign_id,
        campaign.partitions AS requested,
        coalesce(campaign.launched_at, seen.first_event_at) AS launched_at,
        campaign.launched_by,
-       coalesce(campaign.reprocess, false) AS reprocess
+       coalesce(campaign.reprocess, false) AS reprocess,
+       campaign.winner
 FROM campaign
 FULL JOIN (
     SELECT campaign_id, min(workload) AS workload, min(at) AS first_event_at

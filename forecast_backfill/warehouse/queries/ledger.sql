@@ -2,7 +2,7 @@
 SELECT status, output, attempt,
        output_source_digest, output_code_version, output_dimension_version,
        output_rows, output_checksum, output_units, output_revenue_cents,
-       output_stores, output_products
+       output_stores, output_products, output_authority, is_merged
 FROM partition_ledger
 WHERE date = :date AND region = :region;
 
@@ -27,7 +27,7 @@ WITH moved AS (
 SELECT status, output, attempt,
        output_source_digest, output_code_version, output_dimension_version,
        output_rows, output_checksum, output_units, output_revenue_cents,
-       output_stores, output_products,
+       output_stores, output_products, output_authority, is_merged,
        set_config('synchronous_commit', 'off', true)
 FROM moved;
 
@@ -95,7 +95,9 @@ WITH moved AS (
         output_source_version = :source_version,
         output_written_at = clock_timestamp(),
         output_lines = :lines,
-        output_exclusions = :exclusions
+        output_exclusions = :exclusions,
+        output_revision = 0,
+        is_merged = false
     WHERE date = :date AND region = :region
       AND status = ANY(:sources) AND run_id = :run_id
     RETURNING *
