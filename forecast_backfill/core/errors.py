@@ -35,6 +35,10 @@ class DatabaseUnavailable(ForecastBackfillError):
     """PostgreSQL cannot be reached or started; the remedy is on the server's side."""
 
 
+class ConnectionsExhausted(DatabaseUnavailable):
+    """Backfill has as many connections as it may; wait for one to end, or allow more."""
+
+
 class LandingIncomplete(ForecastBackfillError):
     """Landed data that every partition needs (a dimension) is absent or unreadable."""
 
@@ -61,6 +65,10 @@ class MissingVersion(ForecastBackfillError):
 
 class TransitionRefused(ForecastBackfillError):
     """A ledger row was not in a state from which the asked transition is allowed."""
+
+
+class TableRefused(ForecastBackfillError):
+    """A table cannot be read or repaired as asked; the reason is the table's or the database's."""
 
 
 class DagsterUnreachable(ForecastBackfillError):
