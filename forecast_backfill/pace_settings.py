@@ -22,7 +22,7 @@ class PaceSettings(BaseSettings):
     """
 
     replica_url: str | None = None
-    pace_seconds: float = Field(default=2.0, ge=0.5, le=60)
+    pace_seconds: float = Field(default=2.0, ge=0.1, le=5)
     pace_timeout_seconds: float = Field(default=2.0, ge=0.1, le=30)
     pace_trip_minutes: float = Field(default=5.0, gt=0, le=1440)
     pace_thresholds: Annotated[dict[str, Limits | None], NoDecode] = Field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from forecast_backfill.core.signal import CANARY_READ, Look, Measured, Thresholds
 from forecast_backfill.warehouse.signals.link import Link
@@ -61,5 +62,5 @@ def percentile(values: Iterable[float], part: float) -> float:
 def _pairs(stored: object) -> Sequence[tuple[float, float]]:
     if not isinstance(stored, list):
         return ()
-    pairs: list[tuple[float, float]] = stored
+    pairs = cast("list[tuple[float, float]]", stored)
     return [(float(at), float(seconds)) for at, seconds in pairs]

@@ -84,13 +84,14 @@ class StandbyLag:
     def look(self, notes: Mapping[str, object]) -> Look:
         """Beat where there are standbys, then see how far each of them has come."""
         connection = self._primary.connection()
-        now: datetime = statements().database_clock(connection)["now"]
+        glance = statements().replication_at_a_glance(connection)
+        now: datetime = glance["now"]
         known = {
             name: at
             for name, text in notes.items()
             if now - (at := datetime.fromisoformat(str(text))) < FORGET_AFTER
         }
-        rows = list(statements().standbys(connection))
+        rows = list(statements().standbys(connection)) if glance["has_senders"] else []
         if any(row["is_hidden"] for row in rows):
             reason = (
                 "this role may not read pg_stat_replication: GRANT pg_monitor TO it, or set "
@@ -99,20 +100,28 @@ class StandbyLag:
             return Look(reading=Unreadable(reason=reason), notes=notes)
         present = _numbered(row["name"] for row in rows)
         gone = {name: at for name, at in known.items() if name not in present}
-        after = known | dict.fromkeys(present, now)
-        kept = {name: at.isoformat() for name, at in after.items()}
-        if not after:
+        if not present and not gone:
             return Look(reading=NotApplicable(reason="the primary has no replica"))
         reading: Reading = Measured(value=0)
         if present:
             statements().beat(connection)
             reading = judge_lag(lambda: statements().lag_of_standbys(connection))
-        if gone and not isinstance(reading, Unreadable):
-            name, at = min(gone.items(), key=lambda each: each[1])
-            away = (now - at).total_seconds()
-            if not isinstance(reading, Measured) or away >= reading.value:
-                reading = Measured(value=away, detail=f"{name} is cut off or was stopped")
-        return Look(reading=reading, notes=kept)
+        kept = known | dict.fromkeys(present, now)
+        return Look(
+            reading=_worse(reading, gone, now),
+            notes={name: at.isoformat() for name, at in kept.items()},
+        )
+
+
+def _worse(reading: Reading, gone: Mapping[str, datetime], now: datetime) -> Reading:
+    """The reading of the standbys that are there, or the longest absence, whichever is worse."""
+    if not gone or not isinstance(reading, Measured):
+        return reading
+    name, at = min(gone.items(), key=lambda each: each[1])
+    away = (now - at).total_seconds()
+    if away < reading.value:
+        return reading
+    return Measured(value=away, detail=f"{name} is cut off or was stopped")
 
 
 def _numbered(names: Iterable[str]) -> set[str]:
@@ -125,27 +134,27 @@ def _numbered(names: Iterable[str]) -> set[str]:
     }
 
 
-def judge_lag(read: Callable[[], Mapping[str, Any]]) -> Reading:
+def judge_lag(read: Callable[[], Mapping[str, Any] | None]) -> Reading:
     """The age of the oldest beat not replayed, 0 where there is none.
 
     Where no beat was written between the last replayed and that one for long, the lag may be
     anything between their ages; a healthy replica replays the new one at once.
     """
     row = read()
-    if _is_open(row):
-        wait_until(lambda: not _is_open(read()), CATCH_UP_SECONDS)
+    if row is not None and _is_open(row) and row["lag"].total_seconds() < CATCH_UP_SECONDS:
+        wait_until(lambda: (again := read()) is None or not _is_open(again), CATCH_UP_SECONDS)
         row = read()
+    if row is None:
+        return Unreadable(reason="the replica went away while it was looked at")
     if _is_open(row):
-        reason = (
-            "how far the replica is behind is not known: it has not replayed a beat of the last "
-            f"{row['gap'].total_seconds():,.0f} s"
-            if row["gap"] is not None
-            else "how far the replica is behind is not known: it has not replayed any beat yet"
+        what = (
+            "any beat" if row["gap"] is None else f"a beat for {row['gap'].total_seconds():,.0f} s"
         )
-        return Unreadable(reason=reason)
+        return Unreadable(reason=f"how far it is behind is not known: it has not replayed {what}")
     lag: timedelta | None = row["lag"]
-    seconds = 0.0 if lag is None else max(0.0, lag.total_seconds())
-    return Measured(value=seconds, detail=row["name"] or "")
+    if lag is None or lag <= timedelta(0):
+        return Measured(value=0)
+    return Measured(value=lag.total_seconds(), detail=row["name"] or "")
 
 
 def _is_open(row: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import psycopg
@@ -23,27 +24,33 @@ class Link:
         self._url = url
         self._timeout_seconds = timeout_seconds
         self._connection: psycopg.Connection[dict[str, Any]] | None = None
+        self._opening = Lock()
 
     def connection(self) -> psycopg.Connection[dict[str, Any]]:
         """The open connection. Raises DatabaseUnavailable where it cannot be opened."""
-        if self._connection is None or self._connection.closed:
-            # libpq counts whole seconds and takes less than two for two.
-            seconds = max(2, round(self._timeout_seconds))
-            connection: psycopg.Connection[Any] = connect_plainly(
-                self._url,
-                row_factory=dict_row,
-                application_name=APPLICATION,
-                connect_timeout=seconds,
-            )
-            # A beat must not wait for the replica that it is to measure.
-            connection.execute(
-                "SELECT set_config('search_path', 'forecast_backfill', false),"
-                " set_config('synchronous_commit', 'local', false),"
-                " set_config('statement_timeout', %s, false)",
-                (f"{round(self._timeout_seconds * 1000)}ms",),
-            )
-            self._connection = connection
-        return self._connection
+        # A look that hung may come back for it in the middle of a later round.
+        with self._opening:
+            if self._connection is None or self._connection.closed:
+                self._connection = self._open()
+            return self._connection
+
+    def _open(self) -> psycopg.Connection[dict[str, Any]]:
+        # libpq counts whole seconds and takes less than two for two.
+        seconds = max(2, round(self._timeout_seconds))
+        connection: psycopg.Connection[Any] = connect_plainly(
+            self._url,
+            row_factory=dict_row,
+            application_name=APPLICATION,
+            connect_timeout=seconds,
+        )
+        # A beat must not wait for the replica that it is to measure.
+        connection.execute(
+            "SELECT set_config('search_path', 'forecast_backfill', false),"
+            " set_config('synchronous_commit', 'local', false),"
+            " set_config('statement_timeout', %s, false)",
+            (f"{round(self._timeout_seconds * 1000)}ms",),
+        )
+        return connection
 
     def close(self) -> None:
         """End the round."""
