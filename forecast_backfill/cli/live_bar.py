@@ -38,9 +38,10 @@ class LiveBar:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def update(self, progress: CampaignProgress) -> None:
-        """Show the progress: the bar at once, a line at most every ten seconds."""
-        text = describe(progress)
+    def update(self, progress: CampaignProgress, held: str | None = None) -> None:
+        """Show the progress, and what it waits for: the bar at once, a line at most every ten
+        seconds."""
+        text = describe(progress) + (f" · waits for {held}" if held else "")
         self._bar.update(
             self._task,
             total=max(1, progress.requested),

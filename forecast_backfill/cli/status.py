@@ -1,12 +1,22 @@
-"""`forecast-backfill status`: counts, rate, time left and quarantines, by the ledger."""
+"""`forecast-backfill status`: what was asked of each workload, what is the case, how far all is."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import click
 
-from forecast_backfill.cli.progress_text import as_fields, describe
+from forecast_backfill.app.operate import TimeLeft, split_time_left
+from forecast_backfill.cli.progress_text import as_fields, clock, describe
+from forecast_backfill.cli.workload_text import (
+    WorkloadState,
+    read_workload,
+    wait_fields,
+    waited_text,
+    workload_fields,
+    workload_lines,
+)
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
@@ -16,32 +26,45 @@ from forecast_backfill.warehouse.campaigns import (
     campaign_progress,
     list_campaigns,
 )
+from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.quarantines import Quarantine, list_quarantines
+from forecast_backfill.warehouse.waits import WaitSum, sum_waits, sum_work
 from forecast_backfill.wiring import open_session
 
 SHOWN_CAMPAIGNS = 10
 SHOWN_QUARANTINES = 10
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignState:
+    """One campaign: how far it is, for what it has waited, and how what is left splits."""
+
+    campaign: Campaign
+    progress: CampaignProgress
+    waits: tuple[WaitSum, ...]
+    left: TimeLeft | None
+
+
 @click.command("status")
 @click.option("--campaign", "campaign_id", help="One campaign: the id of its Dagster backfill.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(campaign_id: str | None, as_json: bool) -> int:
-    """Show what the ledger has of one campaign, or of all."""
-    with open_session(load_settings(), Workload.BACKFILL) as session:
+    """Show what was asked of each workload, what is the case, and how far campaigns are."""
+    settings = load_settings()
+    with open_session(settings, Workload.BACKFILL) as session:
         campaigns = list_campaigns(session)
         if campaign_id is not None:
             campaigns = _only(campaigns, campaign_id)
-        progress = [
-            (each, campaign_progress(session, each.campaign_id))
-            for each in campaigns[:SHOWN_CAMPAIGNS]
-        ]
+        states = [_read_campaign(session, each) for each in campaigns[:SHOWN_CAMPAIGNS]]
         overall = None if campaign_id is not None else campaign_progress(session, None)
         refused = list_quarantines(session, campaign_id=campaign_id)
+        workloads = [
+            read_workload(session, settings, each) for each in (Workload.BACKFILL, Workload.NIGHTLY)
+        ]
     if as_json:
-        click.echo(json.dumps(_fields(progress, overall, refused)))
+        click.echo(json.dumps(_fields(workloads, states, overall, refused)))
     else:
-        _print(progress, overall, refused)
+        _print(workloads, states, overall, refused)
     return 0
 
 
@@ -56,22 +79,37 @@ def _only(campaigns: tuple[Campaign, ...], campaign_id: str) -> tuple[Campaign, 
     return found
 
 
+def _read_campaign(session: Session, campaign: Campaign) -> CampaignState:
+    progress = campaign_progress(session, campaign.campaign_id)
+    waits = sum_waits(session, campaign.workload, campaign.campaign_id)
+    left = split_time_left(
+        progress.eta_seconds,
+        worked=sum_work(session, campaign.workload, campaign.campaign_id),
+        waited={each.cause: each.seconds for each in waits},
+    )
+    return CampaignState(campaign=campaign, progress=progress, waits=waits, left=left)
+
+
 def _fields(
-    progress: list[tuple[Campaign, CampaignProgress]],
+    workloads: list[WorkloadState],
+    states: list[CampaignState],
     overall: CampaignProgress | None,
     refused: tuple[Quarantine, ...],
 ) -> dict[str, object]:
     return {
+        "workloads": {each.workload.value: workload_fields(each) for each in workloads},
         "overall": None if overall is None else as_fields(overall),
         "campaigns": [
             {
-                **as_fields(counts),
-                "workload": campaign.workload.value,
-                "launched_at": campaign.launched_at.isoformat(),
-                "launched_by": campaign.launched_by,
-                "reprocess": campaign.reprocess,
+                **as_fields(each.progress),
+                "workload": each.campaign.workload.value,
+                "launched_at": each.campaign.launched_at.isoformat(),
+                "launched_by": each.campaign.launched_by,
+                "reprocess": each.campaign.reprocess,
+                "waits": wait_fields(each.waits),
+                "time_left": _left_fields(each.left),
             }
-            for campaign, counts in progress
+            for each in states
         ],
         "open_quarantines": [
             {"date": each.partition.date.isoformat(), "region": each.partition.region}
@@ -80,23 +118,48 @@ def _fields(
     }
 
 
+def _left_fields(left: TimeLeft | None) -> dict[str, object] | None:
+    if left is None:
+        return None
+    waiting = {cause.value: round(seconds, 1) for cause, seconds in left.waiting.items()}
+    return {"work_seconds": round(left.work, 1), "waiting_seconds": waiting}
+
+
 def _print(
-    progress: list[tuple[Campaign, CampaignProgress]],
+    workloads: list[WorkloadState],
+    states: list[CampaignState],
     overall: CampaignProgress | None,
     refused: tuple[Quarantine, ...],
 ) -> None:
+    for workload in workloads:
+        click.echo("\n".join(workload_lines(workload)))
     if overall is not None:
         click.echo(f"all        {describe(overall)}")
-    for campaign, counts in progress:
-        extra = " · reprocess" if campaign.reprocess else ""
-        by = f" by {campaign.launched_by}" if campaign.launched_by else ""
-        click.echo(f"{campaign.campaign_id:<10} {describe(counts)}")
-        click.echo(f"           launched {campaign.launched_at:%Y-%m-%d %H:%M} UTC{by}{extra}")
+    for each in states:
+        click.echo("\n".join(_campaign_lines(each)))
     if not refused:
         return
     click.echo(f"\n{len(refused)} open quarantines:")
-    for each in refused[:SHOWN_QUARANTINES]:
-        click.echo(f"  {each.partition}  {each.summary}")
+    for quarantine in refused[:SHOWN_QUARANTINES]:
+        click.echo(f"  {quarantine.partition}  {quarantine.summary}")
     if len(refused) > SHOWN_QUARANTINES:
         click.echo(f"  … and {len(refused) - SHOWN_QUARANTINES} more")
     click.echo("  next: forecast-backfill quarantine list")
+
+
+def _campaign_lines(state: CampaignState) -> list[str]:
+    campaign, left = state.campaign, state.left
+    extra = " · reprocess" if campaign.reprocess else ""
+    by = f" by {campaign.launched_by}" if campaign.launched_by else ""
+    lines = [
+        f"{campaign.campaign_id:<10} {describe(state.progress)}",
+        f"           launched {campaign.launched_at:%Y-%m-%d %H:%M} UTC{by}{extra}",
+    ]
+    if waited := waited_text(state.waits):
+        lines.append(f"           waited so far: {waited}")
+    if left is not None and left.waiting and state.progress.left:
+        waiting = sum(left.waiting.values())
+        lines.append(
+            f"           of what is left: work {clock(left.work)}, waiting {clock(waiting)}"
+        )
+    return lines

@@ -1,4 +1,4 @@
-"""Talks to the Dagster webserver over HTTP: launch, follow and cancel a backfill."""
+"""Talks to the Dagster webserver over HTTP: launch, follow and cancel backfills, stop runs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from forecast_backfill.dagster_defs.partition_keys import format_key
 
 ASSET = "daily_demand"
 TIMEOUT_SECONDS = 60.0
+MANY = 1000
 START_DAGSTER = (
     "forecast-backfill up --dagster (or DAGSTER_HOME=$PWD dagster dev -w workspace.yaml)"
 )
@@ -74,6 +75,30 @@ class DagsterClient:
         variables = {"backfillId": backfill_id}
         found = self._ask("cancel_backfill", variables, "cancelPartitionBackfill")
         self._expect(found, "CancelBackfillSuccess")
+
+    def active_backfills(self) -> dict[str, dict[str, str]]:
+        """The backfills that have not ended: id → tags."""
+        found = self._ask("active_backfills", {"limit": MANY}, "partitionBackfillsOrError")
+        results = self._expect(found, "PartitionBackfills")["results"]
+        return {
+            str(each["id"]): {str(tag["key"]): str(tag["value"]) for tag in each["tags"]}
+            for each in results
+        }
+
+    def unfinished_runs(self, tags: Mapping[str, str], *, limit: int) -> list[str]:
+        """Ids of runs with all the tags that are queued or in progress, at most `limit`."""
+        variables = {
+            "tags": [{"key": key, "value": value} for key, value in tags.items()],
+            "limit": limit,
+        }
+        found = self._ask("unfinished_runs", variables, "runsOrError")
+        return [str(each["runId"]) for each in self._expect(found, "Runs")["results"]]
+
+    def stop_runs(self, run_ids: Sequence[str]) -> int:
+        """Tell the runs' workers to stop and mark the runs as cancelled at once; how many were."""
+        found = self._ask("stop_runs", {"runIds": list(run_ids)}, "terminateRuns")
+        results = self._expect(found, "TerminateRunsResult")["terminateRunResults"]
+        return sum(each["__typename"] == "TerminateRunSuccess" for each in results)
 
     def url_of(self, backfill_id: str) -> str:
         """The page of the UI that shows the backfill."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 WORKLOAD_TAG = "forecast_backfill/workload"
 REPROCESS_TAG = "forecast_backfill/reprocess"
+OVERLAP_TAG = "forecast_backfill/overlap"
+WINNER_TAG = "forecast_backfill/winner"
 LAUNCHED_BY_TAG = "forecast_backfill/launched_by"
 LAUNCH_TAG = "forecast_backfill/launch"
+MACHINE_TAG = "forecast_backfill/machine"
 BACKFILL_ID_TAG = "dagster/backfill"
 PRIORITY_TAG = "dagster/priority"
 RANGE_START_TAG = "dagster/asset_partition_range_start"

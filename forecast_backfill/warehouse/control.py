@@ -11,7 +11,7 @@ import psycopg
 
 from forecast_backfill.core.admission import Conditions
 from forecast_backfill.core.hold import HoldWindow
-from forecast_backfill.core.pace import Pace
+from forecast_backfill.core.pace import Pace, PaceLevel
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
@@ -40,6 +40,9 @@ class NightOutlook:
     holds: tuple[HoldWindow, ...]
     partition_seconds: float
 
+
+_NO_OUTLOOK = NightOutlook(peak=0, holds=(), partition_seconds=0.0)
+_FULL_PACE = Pace(level=PaceLevel.FULL, share=1.0, chunk_rows=8192, reason="")
 
 Outlook = Callable[[datetime], NightOutlook]
 """The outlook at an instant; reads the database, and keeps what changes slowly."""
@@ -70,20 +73,52 @@ class PostgresControl:
         with self._session.use() as connection:
             row = statements().read_conditions(connection, workload=workload)
         now: datetime = row["now"]
-        outlook = self._outlook(now)
+        is_nightly = workload is Workload.NIGHTLY
+        # Neither is anything to nightly, which is not to wait for them to be read either.
+        outlook = _NO_OUTLOOK if is_nightly else self._outlook(now)
+        pace = _FULL_PACE if is_nightly else self._health(now)
         return Conditions(
             now=now,
             epoch=row["epoch"],
             is_paused=row["intent"] == "paused",
-            reason=f"{row['reason']} ({row['changed_by']})",
+            reason=row["reason"],
             cap=row["cap"],
             slots=self._settings.slots,
             nightly_peak=outlook.peak,
             reserved=self._settings.fit_slots if row["is_fit_due"] else 0,
             holds=outlook.holds,
-            pace=self._health(now),
+            pace=pace,
             partition_seconds=outlook.partition_seconds,
+            rate=row["rate"],
+            cap_reason=row["cap_reason"],
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One turn of a knob: who, when, why, and what then held."""
+
+    at: datetime
+    verb: str
+    epoch: int
+    intent: str
+    cap: int | None
+    rate: int | None
+    reason: str
+    changed_by: str
+
+
+def read_knobs(session: Session, workload: Workload) -> Knobs:
+    """The knobs as they are turned now."""
+    with session.use() as connection:
+        return Knobs(**statements().read_knobs(connection, workload=workload))
+
+
+def list_changes(session: Session, workload: Workload, *, limit: int) -> tuple[Change, ...]:
+    """The last turns of the workload's knobs, the latest first."""
+    with session.use() as connection:
+        rows = list(statements().list_changes(connection, workload=workload, limit=limit))
+    return tuple(Change(**row) for row in rows)
 
 
 def change_knobs(

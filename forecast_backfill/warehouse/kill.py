@@ -34,17 +34,20 @@ class Killed:
     ended_holders: int
 
 
-def kill(session: Session, workload: Workload, *, reason: str, changed_by: str) -> Killed:
+def kill(
+    session: Session, workload: Workload, *, reason: str, changed_by: str, pauses: bool = False
+) -> Killed:
     """Raise the epoch behind the commits in flight, then free the slots of the old epoch.
 
-    A commit that does not end (its worker was stopped) is ended with its session, and rolled back.
-    Raises DatabaseInterrupted where somebody else keeps the workload's row locked.
+    With `pauses` the workload is paused in the same moment, so that nothing of the new epoch starts
+    until `reopen`. A commit that does not end (its worker was stopped) is ended with its session,
+    and rolled back. Raises DatabaseInterrupted where somebody else keeps the workload's row locked.
     """
     ended_commits = attempts = 0
     while True:
         attempts += 1
         try:
-            knobs = _raise(session, workload, reason=reason, changed_by=changed_by)
+            knobs = _raise(session, workload, reason, changed_by, "paused" if pauses else None)
             break
         except DatabaseInterrupted as error:
             is_locked = isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
@@ -55,14 +58,37 @@ def kill(session: Session, workload: Workload, *, reason: str, changed_by: str) 
     return Killed(knobs=knobs, ended_commits=ended_commits, ended_holders=ended_holders)
 
 
-def _raise(session: Session, workload: Workload, *, reason: str, changed_by: str) -> Knobs:
+def reopen(session: Session, workload: Workload, *, reason: str, changed_by: str) -> Knobs:
+    """End the pause of a kill. The epoch is raised once more: a run that began in the pause, and
+    whose process could not be stopped, is over too."""
+    with session.transaction() as connection:
+        return change_knobs(
+            connection,
+            workload,
+            "resume",
+            reason=reason,
+            changed_by=changed_by,
+            intent="running",
+            epochs=1,
+        )
+
+
+def _raise(
+    session: Session, workload: Workload, reason: str, changed_by: str, intent: str | None
+) -> Knobs:
     with session.transaction() as connection:
         statements().set_lock_timeout(
             connection, timeout=f"{round(COMMIT_PATIENCE_SECONDS * 1000)}ms"
         )
         statements().close_gate(connection, gate_class=GATE_CLASS, number=GATE_NUMBERS[workload])
         return change_knobs(
-            connection, workload, "kill", reason=reason, changed_by=changed_by, epochs=1
+            connection,
+            workload,
+            "kill",
+            reason=reason,
+            changed_by=changed_by,
+            intent=intent,
+            epochs=1,
         )
 
 

@@ -54,3 +54,12 @@ def sum_waits(
     with session.use() as connection:
         rows = list(statements().sum_waits(connection, workload=workload, campaign_id=campaign_id))
     return tuple(WaitSum(**row | {"cause": WaitCause(row["cause"])}) for row in rows)
+
+
+def sum_work(session: Session, workload: Workload, campaign_id: str | None = None) -> float:
+    """Seconds at work in partitions that ended, of one campaign or of every run of the workload."""
+    with session.use() as connection:
+        seconds: float = statements().sum_work(
+            connection, workload=workload, campaign_id=campaign_id
+        )
+    return seconds

@@ -1,11 +1,17 @@
 -- name: read_epoch(workload)^
 SELECT epoch FROM workload_control WHERE workload = :workload;
 
+-- name: read_knobs(workload)^
+SELECT epoch, intent, cap, rate, reason, changed_by, changed_at
+FROM workload_control WHERE workload = :workload;
+
 -- name: read_conditions(workload)^
--- A nightly fit is due from the seal of the last night's date until its window has a model or was
--- left to a person.
-SELECT control.epoch, control.intent, control.cap, control.rate, control.reason,
-       control.changed_by,
+-- Whoever turned one knob last did not explain the others: each reason is that of its own verb. A
+-- nightly fit is due from the seal of the last night's date until its window has a model or was left
+-- to a person.
+SELECT control.epoch, control.intent, control.cap, control.rate,
+       coalesce(pause.told, control.reason || ' (' || control.changed_by || ')') AS reason,
+       coalesce(cap.told, control.reason || ' (' || control.changed_by || ')') AS cap_reason,
        clock_timestamp() AS now,
        EXISTS (
            SELECT FROM demand_seal AS seal
@@ -19,6 +25,15 @@ SELECT control.epoch, control.intent, control.cap, control.rate, control.reason,
              )
        ) AS is_fit_due
 FROM workload_control AS control
+LEFT JOIN LATERAL (
+    SELECT reason || ' (' || changed_by || ')' AS told FROM workload_change
+    WHERE workload = control.workload AND verb IN ('pause', 'kill') AND intent = 'paused'
+    ORDER BY change_id DESC LIMIT 1
+) AS pause ON control.intent = 'paused'
+LEFT JOIN LATERAL (
+    SELECT reason || ' (' || changed_by || ')' AS told FROM workload_change
+    WHERE workload = control.workload AND verb = 'cap' ORDER BY change_id DESC LIMIT 1
+) AS cap ON control.cap IS NOT NULL
 WHERE control.workload = :workload;
 
 -- name: change_control(workload, verb, intent, sets_cap, cap, sets_rate, rate, epochs, reason, changed_by)^
@@ -58,10 +73,13 @@ WITH added AS (
 )
 SELECT seconds, set_config('synchronous_commit', 'off', true) FROM added;
 
--- name: try_slots(slot_class, flight_class, limit, weight)
--- The filter is asked index by index, from the highest down, until enough were taken.
+-- name: try_slots(slot_class, flight_class, limit, weight, is_highest_first)
+-- The filter is asked index by index, from the end that is asked for, until enough were taken.
 SELECT index
-FROM generate_series(CAST(:limit AS integer) - 1, 0, -1) AS index
+FROM (
+    SELECT CASE WHEN :is_highest_first THEN :limit - 1 - place ELSE place END AS index
+    FROM generate_series(0, CAST(:limit AS integer) - 1) AS place
+) AS candidate
 WHERE CASE WHEN pg_try_advisory_lock(:slot_class, index)
            THEN pg_try_advisory_lock(:flight_class, index) END
 LIMIT :weight;
@@ -100,3 +118,18 @@ FROM workload_wait
 WHERE workload = :workload
   AND (CAST(:campaign_id AS text) IS NULL OR campaign_id = :campaign_id)
 GROUP BY cause ORDER BY cause;
+
+-- name: list_flights(flight_class)
+-- The slots that a workload holds, and by which connection: the fact, whatever the knobs say.
+SELECT held.objid::integer AS index, held.pid, activity.application_name AS holder
+FROM pg_locks AS held LEFT JOIN pg_stat_activity AS activity USING (pid)
+WHERE held.locktype = 'advisory' AND held.objsubid = 2 AND held.granted
+  AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND held.classid::bigint = :flight_class
+ORDER BY held.objid;
+
+-- name: sum_work(workload, campaign_id)$
+-- Seconds at work in partitions that ended, of one campaign or of every run of the workload.
+SELECT coalesce(sum(seconds), 0)::float8 FROM partition_event
+WHERE workload = :workload
+  AND (CAST(:campaign_id AS text) IS NULL OR campaign_id = :campaign_id);
