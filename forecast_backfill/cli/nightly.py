@@ -12,7 +12,7 @@ import click
 
 from forecast_backfill.app.judge_window import override_window
 from forecast_backfill.app.night_steps import Night, run_night
-from forecast_backfill.app.run_partition import run_batch
+from forecast_backfill.batch_wiring import run_batch_of
 from forecast_backfill.core.completeness import Override
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.outcome import Outcome
@@ -103,7 +103,8 @@ def _build_regions(settings: Settings, day: Date, run_id: str) -> list[Outcome]:
     landed = landed_regions(settings.landing_directory, day, settings.regions)
     partitions = [Partition(date=day, region=each) for each in settings.regions if each in landed]
     with open_wiring(settings, workload=Workload.NIGHTLY, run_id=run_id) as wiring:
-        return run_batch(partitions, wiring.request(), wiring.ports, tell=lambda outcome: None)
+        run_batch = run_batch_of(settings)
+        return run_batch(partitions, wiring.request(), wiring.ports, lambda outcome: None)
 
 
 def _fields(day: Date, built: list[Outcome], night: Night) -> dict[str, object]:

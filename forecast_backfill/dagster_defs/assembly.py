@@ -21,6 +21,7 @@ from forecast_backfill.dagster_defs.sensors import (
     build_night_sensor,
     build_watch_sensor,
 )
+from forecast_backfill.dagster_defs.spark_runs import spark_resources
 from forecast_backfill.settings import Settings
 from forecast_backfill.wiring import SystemClock, calendar_of, load_engine
 
@@ -48,6 +49,7 @@ def build_definitions(settings: Settings) -> Definitions:
             build_history_sensor(settings),
             build_watch_sensor(settings),
         ],
+        resources=spark_resources(settings),
         # One process a run: a batch has one step, and a process for it costs over a second.
         executor=in_process_executor,
     )

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.engines.spark_errors import SparkUnavailable
+from forecast_backfill.engines.spark_needs import PANDAS_REMEDY
 from forecast_backfill.engines.spark_reports import Report, decode, encode
-from forecast_backfill.engines.spark_session import PANDAS_REMEDY, first_line
+from forecast_backfill.engines.spark_session import first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
