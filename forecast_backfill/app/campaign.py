@@ -14,6 +14,7 @@ from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.seam import SeamRefusal, judge
 from forecast_backfill.core.states import Workload
+from forecast_backfill.core.version import Winner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +27,15 @@ class PartitionSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
-    """What to launch: rectangles that overlap nowhere, and how many partitions they hold."""
+    """What to launch: rectangles that overlap nowhere, and how many partitions they hold.
+
+    `winner` is set where the campaign may write beside nightly.
+    """
 
     spans: tuple[PartitionSpan, ...]
     partitions: int
     title: str
+    winner: Winner | None = None
 
 
 class BackfillState(StrEnum):
@@ -71,14 +76,20 @@ class Launcher(Protocol):
 
 
 def plan_launch(
-    *, start: Date, end: Date, regions: Sequence[str], known: Sequence[str], calendar: Calendar
+    *,
+    start: Date,
+    end: Date,
+    regions: Sequence[str],
+    known: Sequence[str],
+    calendar: Calendar,
+    winner: Winner | None = None,
 ) -> LaunchPlan:
-    """Plan a backfill of `[start, end)` × `regions`.
+    """Plan a backfill of `[start, end)` × `regions`; with a `winner` it overlaps nightly's dates.
 
     Raises UsageRefused where the range is inverted or empty, where a region is unknown, and where
-    the dates lie outside the calendar or at or after the seam.
+    the dates lie outside the calendar or, without an overlap, at or after the seam.
     """
-    dates = _checked_dates(start, end, calendar)
+    dates = _checked_dates(start, end, calendar, winner)
     chosen = _checked_regions(regions, known)
     last_day = dates.end - timedelta(days=1)
     spans = tuple(
@@ -92,7 +103,10 @@ def plan_launch(
     return LaunchPlan(
         spans=spans,
         partitions=len(dates) * len(chosen),
-        title=f"{dates.start} to {last_day}, {named}"[:120],
+        title=(
+            f"{dates.start} to {last_day}, {named}{f', overlap, {winner} wins' if winner else ''}"
+        )[:120],
+        winner=winner,
     )
 
 
@@ -114,7 +128,7 @@ def plan_retry(partitions: Iterable[Partition]) -> LaunchPlan:
     )
 
 
-def _checked_dates(start: Date, end: Date, calendar: Calendar) -> DateRange:
+def _checked_dates(start: Date, end: Date, calendar: Calendar, winner: Winner | None) -> DateRange:
     if end <= start:
         following = min(start, Date.max - timedelta(days=1)) + timedelta(days=1)
         raise UsageRefused(
@@ -140,6 +154,7 @@ def _checked_dates(start: Date, end: Date, calendar: Calendar) -> DateRange:
         partition=Partition(date=last_day, region="*"),
         workload=Workload.BACKFILL,
         seam=calendar.seam,
+        is_overlap=winner is not None,
     )
     if isinstance(verdict, SeamRefusal):
         raise UsageRefused(

@@ -9,6 +9,7 @@ import click
 
 from forecast_backfill.app.campaign import plan_launch
 from forecast_backfill.cli.launching import open_launchpad, run_launch
+from forecast_backfill.core.version import Winner
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.wiring import SystemClock, calendar_in, calendar_of
 
@@ -29,16 +30,34 @@ DATE = click.DateTime(["%Y-%m-%d"])
 )
 @click.option("--regions", default="all", show_default=True, help="Names by commas, or all.")
 @click.option("--reprocess", is_flag=True, help="Write also what the ledger has as done.")
+@click.option("--overlap", is_flag=True, help="Write also nightly's dates, merging by version.")
+@click.option(
+    "--winner",
+    type=click.Choice([each.value for each in Winner]),
+    help="Whose rows stay where both had the same export; live unless said otherwise.",
+)
 @click.option("--watch", is_flag=True, help="Follow it to its end, then judge it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    start: datetime, end: datetime, regions: str, reprocess: bool, watch: bool, as_json: bool
+    start: datetime,
+    end: datetime,
+    regions: str,
+    reprocess: bool,
+    overlap: bool,
+    winner: str | None,
+    watch: bool,
+    as_json: bool,
 ) -> int:
     """Rebuild daily_demand from the landed files for a range of dates and regions.
 
     What is done with the same source, code and dimensions is skipped. With --watch the exit code
     is 1 if any partition is not done.
+
+    With --overlap the dates may lie at or after the seam: of every row the one of the newer export
+    stays, and --winner says whose does where the exports are the same.
     """
+    if winner is not None and not overlap:
+        raise click.UsageError("--winner is for a campaign with --overlap")
     settings = load_settings()
     plan = partial(
         plan_launch,
@@ -46,6 +65,7 @@ def command(
         end=end.date(),
         regions=_chosen(regions, settings),
         known=settings.regions,
+        winner=Winner(winner or Winner.LIVE) if overlap else None,
     )
     # What cannot be meant is refused before anything is started; the ledger may know of nights
     # that were missed, which are nightly's still.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +13,17 @@ import click
 from forecast_backfill.app.campaign import BackfillProgress, BackfillState, LaunchPlan
 from forecast_backfill.cli.live_bar import LiveBar
 from forecast_backfill.cli.progress_text import as_fields, describe, is_done
+from forecast_backfill.cli.turning import user
 from forecast_backfill.core.errors import DagsterUnreachable
 from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.graphql_client import DagsterClient
 from forecast_backfill.dagster_defs.tags import (
     BACKFILL_PRIORITY,
     LAUNCHED_BY_TAG,
+    OVERLAP_TAG,
     PRIORITY_TAG,
     REPROCESS_TAG,
+    WINNER_TAG,
     WORKLOAD_TAG,
 )
 from forecast_backfill.settings import Settings
@@ -32,6 +33,7 @@ from forecast_backfill.warehouse.campaigns import (
     register_campaign,
 )
 from forecast_backfill.warehouse.connect import Session
+from forecast_backfill.warehouse.waits import sum_waits
 from forecast_backfill.wiring import RETRY_SECONDS, open_session, retry_interrupted
 
 POLL_SECONDS = 1.0
@@ -60,22 +62,25 @@ class Launchpad:
 
     def launch(self, plan: LaunchPlan, *, reprocess: bool) -> str:
         """Launch the plan as a Dagster backfill and record the campaign; its id."""
-        user = _user()
+        launched_by = user()
         tags = {
             WORKLOAD_TAG: Workload.BACKFILL.value,
             PRIORITY_TAG: BACKFILL_PRIORITY,
-            LAUNCHED_BY_TAG: user,
+            LAUNCHED_BY_TAG: launched_by,
         }
         if reprocess:
             tags[REPROCESS_TAG] = "true"
+        if plan.winner is not None:
+            tags |= {OVERLAP_TAG: "true", WINNER_TAG: plan.winner.value}
         campaign_id = self.client.launch(plan.spans, tags=tags, title=plan.title)
         register_campaign(
             self.session,
             campaign_id=campaign_id,
             workload=Workload.BACKFILL,
             partitions=plan.partitions,
-            launched_by=user,
+            launched_by=launched_by,
             reprocess=reprocess,
+            winner=plan.winner,
         )
         return campaign_id
 
@@ -89,10 +94,14 @@ class Launchpad:
                 backfill = self._progress(campaign_id)
                 # The campaign goes on through a restart of the database, and so does who watches.
                 campaign = retry_interrupted(lambda: campaign_progress(self.session, campaign_id))
-                bar.update(campaign)
+                bar.update(campaign, retry_interrupted(lambda: self._held(campaign_id)))
                 if backfill.state is not BackfillState.ACTIVE or _is_tried(campaign):
                     return Ended(backfill=backfill, campaign=campaign)
                 time.sleep(POLL_SECONDS)
+
+    def _held(self, campaign_id: str) -> str | None:
+        waits = sum_waits(self.session, Workload.BACKFILL, campaign_id)
+        return next((f"{each.cause}: {each.reason}" for each in waits if each.held), None)
 
     def _progress(self, campaign_id: str) -> BackfillProgress:
         # The webserver needs the database too: a restart of either is not the campaign's end.
@@ -131,13 +140,6 @@ def run_launch(
         click.echo(f"  {url}")
         click.echo(f"  next: forecast-backfill status --campaign {campaign_id}")
     return 0
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run under a number that has no name
-        return f"uid {os.getuid()}"
 
 
 def _is_tried(campaign: CampaignProgress) -> bool:

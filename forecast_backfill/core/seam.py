@@ -57,7 +57,8 @@ def judge(
         return SeamRefusal(
             owner=owner,
             reason=f"nightly owns {seam} and every later date until the seam moves past it",
-            next_command=f"forecast-backfill backfill … --to {seam} (the end is exclusive)",
+            next_command=f"forecast-backfill backfill … --to {seam} (the end is exclusive); "
+            "or --overlap to merge beside nightly",
         )
     return SeamRefusal(
         owner=owner,

@@ -15,9 +15,9 @@ from dagster import (
     asset,
 )
 
-from forecast_backfill.app.run_partition import run_batch
+from forecast_backfill.batch_wiring import run_batch_of
 from forecast_backfill.dagster_defs.asset_bodies import GROUP, accepted_previews, expected_errors
-from forecast_backfill.dagster_defs.batch import batch_of, workload_of
+from forecast_backfill.dagster_defs.batch import batch_of, winner_of, workload_of
 from forecast_backfill.dagster_defs.campaign_registration import register_backfill
 from forecast_backfill.dagster_defs.events import (
     DAILY_DEMAND,
@@ -26,8 +26,10 @@ from forecast_backfill.dagster_defs.events import (
     SOURCE_INTACT,
     Teller,
 )
+from forecast_backfill.dagster_defs.spark_runs import open_spark_of, spark_keys
 from forecast_backfill.dagster_defs.summary import raise_unless_done
 from forecast_backfill.dagster_defs.tags import BACKFILL_ID_TAG, REPROCESS_TAG
+from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings
 from forecast_backfill.wiring import open_wiring
 
@@ -60,6 +62,7 @@ def build_daily_demand(
         # Only partitions with a good output are materialized, each by an event of its own; what
         # Dagster would log for a returned output covers the whole range.
         output_required=False,
+        required_resource_keys=spark_keys(settings),
         group_name=GROUP,
         kinds={"postgres"},
         description="Units and revenue a product, store and day, reconciled with its source.",
@@ -71,12 +74,15 @@ def build_daily_demand(
             with open_wiring(
                 settings, workload=workload_of(tags), run_id=context.run.run_id
             ) as wiring:
+                lower_priority(wiring.workload, settings)
                 request = wiring.request(
                     campaign_id=tags.get(BACKFILL_ID_TAG),
                     reprocess=tags.get(REPROCESS_TAG) == "true",
+                    winner=winner_of(tags),
                 )
-                register_backfill(context, request, wiring)
+                request = register_backfill(context, request, wiring, batch_size=len(batch))
                 teller = Teller(context)
+                run_batch = run_batch_of(settings, open_spark_of(context, settings))
                 raise_unless_done(run_batch(batch, request, wiring.ports, teller.tell))
         # Dagster waits for these outputs; what the checks found was logged for each partition.
         for spec in check_specs:

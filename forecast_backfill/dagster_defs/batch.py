@@ -10,11 +10,14 @@ from dagster import DailyPartitionsDefinition, MultiPartitionsDefinition, Partit
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
+from forecast_backfill.core.version import Winner
 from forecast_backfill.dagster_defs.partition_keys import parse_key
 from forecast_backfill.dagster_defs.tags import (
+    OVERLAP_TAG,
     RANGE_END_TAG,
     RANGE_START_TAG,
     SINGLE_PARTITION_TAG,
+    WINNER_TAG,
     WORKLOAD_TAG,
 )
 
@@ -52,6 +55,21 @@ def workload_of(tags: Mapping[str, str]) -> Workload:
     """Nightly where the run says so, else backfill."""
     is_nightly = tags.get(WORKLOAD_TAG) == Workload.NIGHTLY.value
     return Workload.NIGHTLY if is_nightly else Workload.BACKFILL
+
+
+def winner_of(tags: Mapping[str, str]) -> Winner | None:
+    """Whose rows stay where a campaign overlaps nightly; None without an overlap.
+
+    Raises BatchRefused where the winner is unknown, or where nightly asks for one.
+    """
+    asked = tags.get(WINNER_TAG) or (Winner.LIVE.value if tags.get(OVERLAP_TAG) == "true" else None)
+    if asked is None:
+        return None
+    if workload_of(tags) is Workload.NIGHTLY:
+        raise BatchRefused("a nightly run carries the tags of an overlap; nightly is always live")
+    if asked not in {each.value for each in Winner}:
+        raise BatchRefused(f"the tag {WINNER_TAG} is {asked!r}; it may be live or correction")
+    return Winner(asked)
 
 
 def _checked_keys(

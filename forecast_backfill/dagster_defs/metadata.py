@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from dagster import (
     MetadataValue,
     TableColumn,
@@ -60,6 +62,9 @@ def output_metadata(outcome: Written | Unchanged) -> dict[str, RawMetadata]:
             "left_out_by_rule": MetadataValue.json(left_out),
             "seconds": round(outcome.seconds, 3),
         }
+        if outcome.merge is not None:
+            counts = asdict(outcome.merge)
+            found |= {"outcome": "merged"} | {f"rows_{name}": n for name, n in counts.items()}
     return found
 
 

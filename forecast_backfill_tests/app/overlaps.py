@@ -233,13 +233,19 @@ def _claim(world: World, seen: World, writer: Writer) -> Claim:
 
 
 def expected_rows(world: World) -> list[tuple[Any, ...]]:
-    """The rows of the highest statement that was committed: the whole model."""
-    if not world.committed:
-        return []
-    winner = max(world.committed, key=lambda claim: claim.version)
+    """The rows of the highest statement that was committed: the whole model.
+
+    Where a campaign has stated one export with two codes, the higher row hash decides by key.
+    """
+    highest = max((each.version for each in world.committed), default=None)
+    rows: dict[Key, MergeRow] = {}
+    for claim in world.committed:
+        if claim.version == highest:
+            for key, row in claim.rows.items():
+                rows[key] = max(row, rows.get(key, row), key=lambda each: each.row_hash)
     return sorted(
         (*key, row.units, int(row.authority), row.source_version, row.row_hash)
-        for key, row in winner.rows.items()
+        for key, row in rows.items()
     )
 
 

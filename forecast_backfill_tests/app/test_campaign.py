@@ -15,6 +15,7 @@ from forecast_backfill.app.campaign import (
 from forecast_backfill.core.calendar import Calendar
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.version import Winner
 
 CALENDAR = Calendar(
     first_date=date(2026, 1, 1), latest_date=date(2026, 3, 31), seam=date(2026, 3, 31)
@@ -72,6 +73,31 @@ def test_a_date_that_nightly_owns_is_refused_with_the_end_that_would_fit() -> No
     with pytest.raises(UsageRefused, match="nightly owns 2026-03-31") as refused:
         plan(date(2026, 3, 30), date(2026, 4, 1), "R01")
     assert "--to 2026-03-31" in refused.value.next_command
+
+
+def test_an_overlap_may_ask_for_dates_of_nightly_and_says_who_wins() -> None:
+    found = plan_launch(
+        start=date(2026, 3, 30),
+        end=date(2026, 4, 1),
+        regions=["R01"],
+        known=KNOWN,
+        calendar=CALENDAR,
+        winner=Winner.CORRECTION,
+    )
+    assert (found.partitions, found.winner) == (2, Winner.CORRECTION)
+    assert found.title == "2026-03-30 to 2026-03-31, R01, overlap, correction wins"
+
+
+def test_an_overlap_asks_for_no_date_that_is_not_over() -> None:
+    with pytest.raises(UsageRefused, match="after the latest date"):
+        plan_launch(
+            start=date(2026, 3, 30),
+            end=date(2026, 4, 2),
+            regions=["R01"],
+            known=KNOWN,
+            calendar=CALENDAR,
+            winner=Winner.LIVE,
+        )
 
 
 def test_the_last_date_before_the_seam_is_planned() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -17,6 +18,7 @@ from forecast_backfill.app.campaign import (
 from forecast_backfill.cli import launching
 from forecast_backfill.cli.launching import Launchpad
 from forecast_backfill.core.errors import DagsterUnreachable
+from forecast_backfill.core.version import Winner
 from forecast_backfill.warehouse.campaigns import list_campaigns
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill_tests.postgres.rows import (
@@ -58,6 +60,24 @@ def test_a_user_without_a_name_can_launch(database: str, monkeypatch: pytest.Mon
         assert pad.launch(PLAN, reprocess=False) == "c-1"
         (campaign,) = list_campaigns(session)
     assert campaign.launched_by == f"uid {os.getuid()}"
+
+
+def test_an_overlap_is_launched_with_its_tags_and_recorded_with_its_winner(database: str) -> None:
+    class Remembering(Orchestrator):
+        tags: dict = {}  # noqa: RUF012 — one launch only
+
+        def launch(self, spans, *, tags, title):
+            self.tags.update(tags)
+            return "c-1"
+
+    with open_session(database) as session:
+        client = Remembering()
+        pad = Launchpad(client=client, session=session)
+        pad.launch(replace(PLAN, winner=Winner.CORRECTION), reprocess=False)
+        (campaign,) = list_campaigns(session)
+    assert client.tags["forecast_backfill/overlap"] == "true"
+    assert client.tags["forecast_backfill/winner"] == "correction"
+    assert campaign.winner is Winner.CORRECTION
 
 
 def test_watching_goes_on_through_a_restart_of_the_database(database: str) -> None:

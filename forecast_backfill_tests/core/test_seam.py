@@ -33,7 +33,8 @@ def test_a_backfill_at_the_seam_is_told_who_owns_it_until_when_and_what_to_do():
     assert verdict(date(2026, 11, 28), Workload.BACKFILL) == SeamRefusal(
         owner=Workload.NIGHTLY,
         reason="nightly owns 2026-11-28 and every later date until the seam moves past it",
-        next_command="forecast-backfill backfill … --to 2026-11-28 (the end is exclusive)",
+        next_command="forecast-backfill backfill … --to 2026-11-28 (the end is exclusive); "
+        "or --overlap to merge beside nightly",
     )
 
 

@@ -13,7 +13,8 @@ from dagster import (
 
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
-from forecast_backfill.dagster_defs.batch import BatchRefused, batch_of, workload_of
+from forecast_backfill.core.version import Winner
+from forecast_backfill.dagster_defs.batch import BatchRefused, batch_of, winner_of, workload_of
 
 DEFINITION = MultiPartitionsDefinition(
     {
@@ -96,3 +97,30 @@ def test_an_inverted_range_is_refused() -> None:
 )
 def test_only_a_run_that_says_so_is_nightly(tags: dict[str, str], workload: Workload) -> None:
     assert workload_of(tags) is workload
+
+
+OVERLAP = {"forecast_backfill/overlap": "true"}
+WINNER = "forecast_backfill/winner"
+
+
+@pytest.mark.parametrize(
+    ("tags", "winner"),
+    [
+        ({}, None),
+        (OVERLAP, Winner.LIVE),
+        (OVERLAP | {WINNER: "live"}, Winner.LIVE),
+        (OVERLAP | {WINNER: "correction"}, Winner.CORRECTION),
+    ],
+)
+def test_the_tags_of_an_overlap_say_who_wins(tags: dict[str, str], winner: Winner | None) -> None:
+    assert winner_of(tags) is winner
+
+
+def test_an_unknown_winner_is_refused() -> None:
+    with pytest.raises(BatchRefused, match="may be live or correction"):
+        winner_of(OVERLAP | {WINNER: "newest"})
+
+
+def test_a_nightly_run_cannot_overlap() -> None:
+    with pytest.raises(BatchRefused, match="nightly is always live"):
+        winner_of(OVERLAP | {"forecast_backfill/workload": "nightly"})
