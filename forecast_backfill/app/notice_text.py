@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date as Date
+from datetime import timedelta
 
+from forecast_backfill.app.recompute import Different
 from forecast_backfill.core.coverage import LeftOut
 from forecast_backfill.core.deadline import AtRisk, Missed
 from forecast_backfill.core.notice import Audience, Notice, NoticeKind, audience_of
@@ -95,6 +97,21 @@ def campaign_notice(campaign_id: str, *, done: int, not_done: Sequence[str]) -> 
         subject=campaign_id,
         title=f"Campaign {campaign_id} finished: {done} done, {len(not_done)} not",
         body=_lines(*_shortened(not_done), "Next: forecast-backfill quarantine list"),
+    )
+
+
+def determinism_notice(found: Different, day: Date) -> Notice:
+    """A done partition came out otherwise when it was recomputed from the same source."""
+    return Notice(
+        kind=NoticeKind.NOT_DETERMINISTIC,
+        audience=Audience.NIGHTLY,
+        subject=f"{found.partition} {day}",
+        title=f"{found.partition} was recomputed to other bytes than are stored",
+        body=_lines(
+            found.reason,
+            f"Next: forecast-backfill reconcile --from {found.partition.date} "
+            f"--to {found.partition.date + timedelta(days=1)} --regions {found.partition.region}",
+        ),
     )
 
 

@@ -30,6 +30,7 @@ class NoticeKind(StrEnum):
     DEADLINE_MISSED = "deadline_missed"
     PUBLICATION_KEPT = "publication_kept"
     CAMPAIGN_FINISHED = "campaign_finished"
+    NOT_DETERMINISTIC = "not_deterministic"
 
 
 class NoticeStatus(StrEnum):

@@ -18,6 +18,7 @@ from forecast_backfill.app.check_deadline import check_deadline
 from forecast_backfill.app.notify import deliver_notices
 from forecast_backfill.core.night_state import Stage
 from forecast_backfill.core.states import Workload
+from forecast_backfill.dagster_defs.determinism import prove_determinism
 from forecast_backfill.dagster_defs.finished_campaigns import tell_of_campaigns
 from forecast_backfill.dagster_defs.planned_runs import requests_of, selection_of
 from forecast_backfill.dagster_defs.situation import Planned, look_at_history, look_at_nights
@@ -74,7 +75,8 @@ def build_watch_sensor(settings: Settings) -> SensorDefinition:
         name="watch",
         minimum_interval_seconds=WATCH_SECONDS,
         default_status=DefaultSensorStatus.RUNNING,
-        description="Deadlines of the nights, finished campaigns, and the delivery of notices.",
+        description="Deadlines of the nights, finished campaigns, the delivery of notices; once a "
+        "day a few done partitions are recomputed and compared byte by byte.",
     )
     def watch(context: SensorEvaluationContext) -> SkipReason:
         with open_night(settings, workload=Workload.NIGHTLY, run_id="watch") as wiring:
@@ -82,9 +84,14 @@ def build_watch_sensor(settings: Settings) -> SensorDefinition:
             due = check_deadline(now, ports=wiring.ports)
             tell_of_campaigns(wiring, now)
             sent = deliver_notices(ports=wiring.ports, limit=SENDS)
+            today = str(now.astimezone(settings.zone).date())
+            proved = ""
+            if context.cursor != today:
+                proved = f"; determinism: {prove_determinism(wiring, today)}"
+                context.update_cursor(today)
         return SkipReason(
             f"{len(due)} deadline notices due; {sent.sent} sent, {sent.failed} failed, "
-            f"{sent.abandoned} given up, {sent.unaddressed} without a target"
+            f"{sent.abandoned} given up, {sent.unaddressed} without a target{proved}"
         )
 
     return watch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import cast
 
 import pyarrow as pa
@@ -33,12 +32,6 @@ class PostgresProofRecord:
                 proved_by=by,
                 reason=None if difference is None else difference.replace("\0", "␀"),
             )
-
-    def last_at(self, by: str) -> datetime | None:
-        """When `by` last proved anything."""
-        with self._session.use() as connection:
-            last: datetime | None = statements().last_proof(connection, proved_by=by)
-        return last
 
 
 def canonical_rows(prepared: Prepared, partition: Partition) -> Sequence[str]:

@@ -11,7 +11,7 @@ from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.truth_wiring import proof_ports, prove_some
-from forecast_backfill.warehouse.proofs import PostgresProofRecord, canonical_rows
+from forecast_backfill.warehouse.proofs import canonical_rows
 from forecast_backfill.wiring import open_wiring
 from forecast_backfill_tests.app.campaigns import FIRST, good_lines, land_campaign, settings_for
 from forecast_backfill_tests.landing.hand_made import land
@@ -45,8 +45,6 @@ def test_as_many_as_are_wanted_come_out_the_same_and_are_recorded(wiring, databa
     assert [type(each) for each in proofs] == [Same] * 3
     rows = execute(database_url, "SELECT is_same, rows, proved_by FROM recompute_proof")
     assert rows == [(True, 2, "test")] * 3
-    assert PostgresProofRecord(wiring.session).last_at("test") is not None
-    assert PostgresProofRecord(wiring.session).last_at("nobody") is None
 
 
 def test_the_seed_decides_which(wiring):

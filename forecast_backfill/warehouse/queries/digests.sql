@@ -81,6 +81,3 @@ WHERE c.oid = to_regclass(
 -- name: add_proof(date, region, is_same, rows, proved_by, reason)!
 INSERT INTO recompute_proof (date, region, is_same, rows, proved_by, reason)
 VALUES (:date, :region, :is_same, :rows, :proved_by, :reason);
-
--- name: last_proof(proved_by)$
-SELECT max(at) FROM recompute_proof WHERE proved_by = :proved_by;
