@@ -101,7 +101,7 @@ def test_a_measured_peak_and_the_headroom_are_reserved_at_all_hours(session):
     assert outlook(session, EVENING).peak == 6
 
 
-def test_by_night_only_the_headroom_is_reserved_in_the_evening_and_the_peak_from_the_lead_on(session):
+def test_by_night_the_headroom_is_reserved_in_the_evening_and_the_peak_from_the_lead_on(session):
     store(session)
     found = outlook(session, EVENING, reservation=Reservation.NIGHT, hold_lead_minutes=20)
     begin = BEGIN + timedelta(days=10)

@@ -1,0 +1,1 @@
+"""Replays nights and a campaign on one machine's slots, under several policies, with SimPy."""
