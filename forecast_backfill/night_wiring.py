@@ -27,6 +27,7 @@ from forecast_backfill.warehouse.leases import PostgresSlots
 from forecast_backfill.warehouse.models import PostgresModels
 from forecast_backfill.warehouse.notices import PostgresNotices
 from forecast_backfill.warehouse.publications import PostgresPublications
+from forecast_backfill.warehouse.replica import Replica
 from forecast_backfill.warehouse.seals import PostgresSeals
 from forecast_backfill.warehouse.waits import PostgresWaits
 from forecast_backfill.warehouse.windows import PostgresDemand, PostgresWindows
@@ -108,7 +109,7 @@ class NightWiring:
 @contextmanager
 def open_night(settings: Settings, *, workload: Workload, run_id: str) -> Iterator[NightWiring]:
     """Everything that the night's use cases need, closed at the end of the block."""
-    with open_session(settings, workload) as session:
+    with open_session(settings, workload, is_bounded=True) as session:
         yield NightWiring(
             settings=settings,
             ports=night_ports(settings, session),
@@ -128,7 +129,7 @@ def night_ports(settings: Settings, session: Session) -> NightPorts:
     return NightPorts(
         seals=PostgresSeals(session),
         windows=PostgresWindows(session),
-        demand=PostgresDemand(session),
+        demand=PostgresDemand(session, _replica_of(settings, session)),
         promotions=PostgresDimensions(session),
         forecaster=LazyForecaster(settings.horizon_days),
         models=PostgresModels(session),
@@ -153,3 +154,10 @@ def night_ports(settings: Settings, session: Session) -> NightPorts:
         seed=settings.seed,
         fit_slots=settings.fit_slots,
     )
+
+
+def _replica_of(settings: Settings, session: Session) -> Replica | None:
+    """Where windows are read by refits of backfill; the night's own go by nobody else's state."""
+    if settings.replica_url is None or session.workload is Workload.NIGHTLY:
+        return None
+    return Replica(settings.replica_url, settings)

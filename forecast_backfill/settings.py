@@ -15,9 +15,10 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 
 from forecast_backfill.capacity_settings import CapacitySettings
 from forecast_backfill.core.errors import SettingRefused
+from forecast_backfill.isolation_settings import IsolationSettings
 from forecast_backfill.night_settings import NightSettings
-from forecast_backfill.spark_settings import SparkSettings
 from forecast_backfill.pace_settings import PaceSettings
+from forecast_backfill.spark_settings import SparkSettings
 
 PREFIX = "FORECAST_BACKFILL_"
 LONGEST_TIMEOUT = 86_400.0
@@ -28,7 +29,7 @@ def _default_regions() -> tuple[str, ...]:
     return tuple(f"R{number:02d}" for number in range(1, 41))
 
 
-class Settings(NightSettings, CapacitySettings, PaceSettings, SparkSettings):
+class Settings(NightSettings, CapacitySettings, PaceSettings, SparkSettings, IsolationSettings):
     """All settings. A relative path is taken from DAGSTER_HOME, else from the working directory.
 
     `regions` is append-only: a region that was removed leaves its partitions without an owner.

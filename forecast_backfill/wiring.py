@@ -144,11 +144,17 @@ class Wiring:
 
 
 @contextmanager
-def open_session(settings: Settings, workload: Workload) -> Iterator[Session]:
-    """A session on the project's database, which is started and migrated where need be."""
+def open_session(
+    settings: Settings, workload: Workload, *, is_bounded: bool = False
+) -> Iterator[Session]:
+    """A session on the project's database, which is started and migrated where need be.
+
+    What works for backfill is bounded: it takes one of backfill's connections. Who looks or turns
+    knobs is not, and gets through a full house. Raises ConnectionsExhausted where none is free.
+    """
     url = resolve_database_url(settings)
     migrate(url)
-    session = Session(url, workload, settings)
+    session = Session(url, workload, settings, is_bounded=is_bounded)
     try:
         yield session
     finally:
@@ -165,7 +171,7 @@ def open_wiring(
 ) -> Iterator[Wiring]:
     """Everything that a run of `workload` needs, closed at the end of the block."""
     clock = SystemClock()
-    with open_session(settings, workload) as session:
+    with open_session(settings, workload, is_bounded=True) as session:
         calendar = calendar_in(session, settings, clock)
         ports = Ports(
             landing=FileLanding(settings.landing_directory),

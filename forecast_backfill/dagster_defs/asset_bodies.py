@@ -17,6 +17,7 @@ from forecast_backfill.dimension_wiring import dimension_ports
 from forecast_backfill.night_ports import NightPorts
 from forecast_backfill.night_wiring import open_night
 from forecast_backfill.ports import RunRequest
+from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings
 
 GROUP = "demand"
@@ -40,6 +41,7 @@ def night_run(context: AssetExecutionContext, settings: Settings) -> Iterator[Ni
         expected_errors(),
         open_night(settings, workload=workload_of(tags), run_id=context.run.run_id) as wiring,
     ):
+        lower_priority(wiring.workload, settings)
         yield NightRun(
             ports=wiring.ports,
             request=wiring.request(campaign_id=tags.get(BACKFILL_ID_TAG)),

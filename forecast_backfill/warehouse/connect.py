@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -13,6 +14,7 @@ from psycopg.rows import dict_row
 from forecast_backfill.core.errors import DatabaseInterrupted, DatabaseUnavailable
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
+from forecast_backfill.warehouse.seats import connect_seated
 
 OLDEST_SERVER = 15
 CONNECT_TIMEOUT_SECONDS = 10
@@ -79,8 +81,7 @@ def connect(
         url, row_factory=dict_row, application_name=f"{workload} {application_name}"[:63]
     )
     limits = {
-        "statement_timeout": _milliseconds(settings.statement_timeout_seconds),
-        "lock_timeout": _milliseconds(settings.lock_timeout_seconds),
+        **_limits_of(workload, settings),
         "idle_in_transaction_session_timeout": _milliseconds(
             settings.idle_in_transaction_timeout_seconds
         ),
@@ -97,15 +98,37 @@ def connect(
     return connection
 
 
+def _limits_of(workload: Workload, settings: Settings) -> dict[str, str]:
+    statement, lock = settings.statement_timeout_seconds, settings.lock_timeout_seconds
+    memory = settings.nightly_work_mem_mb
+    if workload is Workload.BACKFILL:
+        statement = min(statement, settings.backfill_statement_timeout_seconds)
+        lock = min(lock, settings.backfill_lock_timeout_seconds)
+        memory = settings.backfill_work_mem_mb
+    return {
+        "statement_timeout": _milliseconds(statement),
+        "lock_timeout": _milliseconds(lock),
+        "work_mem": f"{memory}MB",
+    }
+
+
 class Session:
     """One reusable connection of one thread, opened at first use and reopened when lost.
 
     `generation` counts the connections: what belonged to an older one (advisory locks) is gone.
+    A bounded session of backfill takes one of the connections that backfill may have at once.
     """
 
     def __init__(
-        self, url: str, workload: Workload, settings: Settings, name: str = "forecast_backfill"
+        self,
+        url: str,
+        workload: Workload,
+        settings: Settings,
+        name: str = "forecast_backfill",
+        *,
+        is_bounded: bool = False,
     ) -> None:
+        self._is_bounded = is_bounded and workload is Workload.BACKFILL
         self._url = url
         self._workload = workload
         self._settings = settings
@@ -161,18 +184,25 @@ class Session:
         if self._connection is not None and not self._connection.closed:
             return self._connection
         try:
-            self._connection = connect(
-                self._url,
-                workload=self._workload,
-                settings=self._settings,
-                application_name=self._name,
-            )
+            self._connection = self._connect()
         except DatabaseUnavailable as error:
             if self.generation == 0:
                 raise
             raise _interrupted(error) from error
         self.generation += 1
         return self._connection
+
+    def _connect(self) -> psycopg.Connection[dict[str, Any]]:
+        opening = partial(
+            connect,
+            self._url,
+            workload=self._workload,
+            settings=self._settings,
+            application_name=self._name,
+        )
+        if not self._is_bounded:
+            return opening()
+        return connect_seated(opening, seats=self._settings.backfill_connections)
 
 
 def _interrupted(error: Exception) -> DatabaseInterrupted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date as Date
+from functools import partial
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -15,7 +16,11 @@ from forecast_backfill.night_values import VerdictKind, WindowUnits, WindowVerdi
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.fences import fenced
+from forecast_backfill.warehouse.replica import Replica
 from forecast_backfill.warehouse.statements import statements
+
+STREAMED_ROWS = 500
+"""How many partitions of a window come from the server at a time."""
 
 
 class PostgresWindows:
@@ -86,10 +91,11 @@ class PostgresWindows:
 
 
 class PostgresDemand:
-    """`daily_demand` as models and measures read it, over one session."""
+    """`daily_demand` as models and measures read it, over one session or a replica of it."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, replica: Replica | None = None) -> None:
         self._session = session
+        self._replica = replica
 
     def read(self, window: DateRange) -> Sequence[WindowUnits]:
         """Every readable partition of the window (stale ones too), in one snapshot, sorted."""
@@ -102,14 +108,27 @@ class PostgresDemand:
     def _read(
         self, window: DateRange, *, region: str | None, is_current: bool
     ) -> Sequence[WindowUnits]:
-        with self._session.transaction() as connection:
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            rows = statements().read_units(
-                connection,
-                start=window.start,
-                end=window.end,
-                region=region,
-                is_current=is_current,
+        read = partial(_read_units, window=window, region=region, is_current=is_current)
+        found = None if self._replica is None else self._replica.read(self._session, read)
+        return read(self._session) if found is None else found
+
+
+def _read_units(
+    session: Session, *, window: DateRange, region: str | None, is_current: bool
+) -> Sequence[WindowUnits]:
+    """One snapshot, which comes in pieces: only what is made of a row is kept."""
+    with session.transaction() as connection:
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        with connection.cursor("units") as cursor:
+            cursor.itersize = STREAMED_ROWS
+            cursor.execute(
+                statements().read_units.sql,
+                {
+                    "start": window.start,
+                    "end": window.end,
+                    "region": region,
+                    "is_current": is_current,
+                },
             )
             return tuple(
                 WindowUnits(
@@ -117,7 +136,7 @@ class PostgresDemand:
                     data_version=row["data_version"],
                     units=dict(zip(row["groups"], row["units"], strict=True)),
                 )
-                for row in rows
+                for row in cursor
             )
 
 

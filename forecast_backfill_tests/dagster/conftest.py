@@ -46,6 +46,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.fixture(autouse=True)
+def usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs in this very process do not lower its priority for all tests that come after."""
+    monkeypatch.setenv("FORECAST_BACKFILL_BACKFILL_NICE", "0")
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     """The small chain, landed; this process's environment points at it while the module runs."""

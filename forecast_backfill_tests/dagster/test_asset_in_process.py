@@ -69,6 +69,23 @@ def test_each_partition_of_a_range_has_its_own_check_evaluations(
     assert materialized(instance) == ["2026-03-03|R01", "2026-03-03|R03"]
 
 
+@pytest.mark.parametrize(("workload", "is_lowered"), [("backfill", True), ("nightly", False)])
+def test_a_run_of_backfill_lowers_its_process_and_one_of_nightly_does_not(
+    instance: DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+    workload: str,
+    is_lowered: bool,
+) -> None:
+    """It is noted, not done: this process has tests to run."""
+    asked: list[int] = []
+    monkeypatch.setenv("FORECAST_BACKFILL_BACKFILL_NICE", "19")
+    monkeypatch.setattr("os.nice", lambda number: asked.append(number) or 0)
+    monkeypatch.setattr("forecast_backfill.process_priority._lower_io_priority", lambda: None)
+    tags = {"forecast_backfill/workload": workload}
+    run(instance, tags, key="2026-03-02|R01")
+    assert (19 in asked) is is_lowered
+
+
 def test_a_repeated_partition_keeps_its_data_version(instance: DagsterInstance) -> None:
     tags = {START: "2026-03-02|R04", END: "2026-03-02|R04"}
     versions = []
