@@ -33,14 +33,13 @@ class CanaryRead:
         """Read, and judge with the reads of the last looks."""
         seconds, now = self._read()
         kept = [each for each in _pairs(notes.get("reads")) if 0 <= now - each[0] <= KEPT_SECONDS]
-        kept.append((now, seconds))
-        wanted, spent = max(READS, FEWEST_KEPT - len(kept)), seconds
-        for _ in range(wanted - 1):
-            if spent >= BUDGET_SECONDS:
+        fresh = [(now, seconds)]
+        while len(fresh) < max(READS, FEWEST_KEPT - len(kept)):
+            if sum(each for _, each in fresh) >= BUDGET_SECONDS:
                 break
             seconds, now = self._read()
-            spent += seconds
-            kept.append((now, seconds))
+            fresh.append((now, seconds))
+        kept += fresh
         kept = kept[-MOST_KEPT:]
         reads = [[round(at, 3), round(each, 6)] for at, each in kept]
         value = percentile([each for _, each in kept], 0.99)
