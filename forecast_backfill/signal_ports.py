@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -76,3 +76,7 @@ class PacePorts:
     store: PaceStore
     signals: Signals
     rules: PaceRules
+
+    def over(self, store: PaceStore) -> PacePorts:
+        """The same signals and rules with another way to the stored pace."""
+        return replace(self, store=store)
