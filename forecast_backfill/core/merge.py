@@ -143,7 +143,7 @@ def merge(stored: Mapping[Key, MergeRow], standing: Standing, claim: Claim) -> M
     for key, row in stored.items():
         require_version(Version(authority=row.authority, source_version=row.source_version))
         theirs, ours = claim.rows.get(key), _rank_of_stored(row, floor)
-        if ours >= _rank_of_claimed(theirs, claim.version):
+        if theirs == row or ours >= _rank_of_claimed(theirs, claim.version):
             rows[key], kept = row, kept + 1
         elif theirs is None:
             deleted += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,8 @@ from forecast_backfill.warehouse.statements import statements
 
 GATE_CLASS = 0x6570_6F63
 """The gate through which every commit goes: the bytes of "epoc". A kill closes it."""
+
+_LEASE_POLL_SECONDS = 0.02
 
 GATE_NUMBERS = {Workload.NIGHTLY: 1, Workload.BACKFILL: 2}
 
@@ -42,12 +45,39 @@ def take_lease(
     try:
         statements().take_lease(connection, name=name, key=key)
     except psycopg.errors.LockNotAvailable as error:
-        raise PartitionLeased(
-            f"{what} is being written by another task",
-            why="its lease was not free within the lock timeout",
-            next_command="nothing, it is tried again; forecast-backfill status shows who runs",
-            partition=partition,
-        ) from error
+        raise _leased(what, partition) from error
+
+
+def take_lease_last(
+    connection: psycopg.Connection[Any],
+    *,
+    key: int,
+    name: str,
+    what: str,
+    partition: Partition | None = None,
+) -> None:
+    """Take a lease once nobody holds it or waits for it, to be held until the transaction ends.
+
+    Who waits in the lock's queue gets it first, so that nightly never stands behind a campaign that
+    writes beside it. Raises PartitionLeased after the lock timeout.
+    """
+    began = time.monotonic()
+    while True:
+        tried = statements().try_lease(connection, name=name, key=key)
+        if tried["is_taken"]:
+            return
+        if time.monotonic() - began > tried["patience_seconds"]:
+            raise _leased(what, partition)
+        time.sleep(_LEASE_POLL_SECONDS)
+
+
+def _leased(what: str, partition: Partition | None) -> PartitionLeased:
+    return PartitionLeased(
+        f"{what} is being written by another task",
+        why="its lease was not free within the lock timeout",
+        next_command="nothing, it is tried again; forecast-backfill status shows who runs",
+        partition=partition,
+    )
 
 
 def hold_epoch(

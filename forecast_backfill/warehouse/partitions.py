@@ -27,6 +27,7 @@ from forecast_backfill.warehouse.fences import (
     key_of,
     refuse_other_epoch,
     take_lease,
+    take_lease_last,
 )
 from forecast_backfill.warehouse.ledger import refused_move
 from forecast_backfill.warehouse.merge import (
@@ -72,8 +73,12 @@ class PostgresPartitionTransaction:
         self._standing: Standing | None = None
 
     def take_lease(self) -> None:
-        """Wait for the partition's lease, to be held until the transaction ends."""
-        take_lease(
+        """Wait for the partition's lease, to be held until the transaction ends.
+
+        A campaign that writes beside nightly takes it after all who wait for it.
+        """
+        take = take_lease if self._request.winner is None else take_lease_last
+        take(
             self._connection,
             key=lease_key(self._partition),
             name=application_name(self._partition, self._request.run_id),

@@ -14,6 +14,7 @@ import psycopg
 
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
+from forecast_backfill.core.version import Winner
 from forecast_backfill.ports import Step
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill_tests.landing.hand_made import land, land_dimensions
@@ -90,19 +91,25 @@ class KillAt:
 
 
 def run_campaign(
-    settings: Settings, partitions: Sequence[Partition], kill_at: KillAt | None = None
+    settings: Settings,
+    partitions: Sequence[Partition],
+    kill_at: KillAt | None = None,
+    winner: Winner | None = None,
+    workload: Workload = Workload.BACKFILL,
 ) -> list:
-    """Run the partitions as a backfill in this process; the outcomes."""
+    """Run the partitions as a backfill, or as nightly, in this process; the outcomes."""
     from forecast_backfill.app.run_partition import run_batch
     from forecast_backfill.wiring import no_checkpoint, open_wiring
 
     with open_wiring(
         settings,
-        workload=Workload.BACKFILL,
+        workload=workload,
         run_id="5f0c",
         checkpoint=kill_at or no_checkpoint,
     ) as wiring:
-        request = wiring.request(campaign_id="crashing")
+        request = wiring.request(
+            campaign_id="crashing", winner=winner, revision=0 if winner is None else 1
+        )
         return run_batch(partitions, request, wiring.ports, tell=lambda outcome: None)
 
 
@@ -118,10 +125,13 @@ def run_campaign_for_ever(settings: Settings, partitions: Sequence[Partition]) -
 
 
 def start_campaign(
-    settings: Settings, partitions: Sequence[Partition], kill_at: KillAt | None = None
+    settings: Settings,
+    partitions: Sequence[Partition],
+    kill_at: KillAt | None = None,
+    winner: Winner | None = None,
 ) -> multiprocessing.process.BaseProcess:
     """Run the partitions in a process of their own."""
-    process = PROCESSES.Process(target=run_campaign, args=(settings, partitions, kill_at))
+    process = PROCESSES.Process(target=run_campaign, args=(settings, partitions, kill_at, winner))
     process.start()
     return process
 

@@ -109,15 +109,16 @@ class Engine:
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:
-    """Who runs: nightly, or a campaign by its number and whom it lets win."""
+    """Who runs: nightly, a campaign by its number and whom it lets win, or an ordinary campaign."""
 
     engine: Engine
     winner: Winner | None = None
     number: int = 0
+    is_owner: bool = False
 
     @property
     def workload(self) -> Workload:
-        return Workload.BACKFILL if self.winner else Workload.NIGHTLY
+        return Workload.BACKFILL if self.winner or self.is_owner else Workload.NIGHTLY
 
 
 class Stage:

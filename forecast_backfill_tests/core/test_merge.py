@@ -89,6 +89,14 @@ def test_a_merge_counts_what_it_does():
     assert again.counts == MergeCounts(inserted=0, updated=0, deleted=0, kept=2)
 
 
+def test_a_row_that_is_stated_again_in_a_later_revision_is_kept():
+    before = claim_of(version_of(CORRECTION, SAME, 1), {A: 1})
+    again = claim_of(version_of(CORRECTION, SAME, 2), {A: 1})
+    merged = merge(before.rows, Standing(floor=before.version, is_merged=True), again)
+    assert merged.counts == MergeCounts(inserted=0, updated=0, deleted=0, kept=1)
+    assert merged.floor == again.version
+
+
 def test_the_fingerprint_of_what_must_be_stored_adds_up_its_rows():
     claim = claim_of(version_of(LIVE, SAME), {A: 1, B: 2, ("s2", "1"): 4})
     found = fingerprint_of(claim.rows)

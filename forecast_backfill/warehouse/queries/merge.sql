@@ -1,3 +1,8 @@
+-- name: try_lease(name, key)^
+-- As take_lease, without a place in the queue.
+SELECT set_config('application_name', :name, true), pg_try_advisory_xact_lock(:key) AS is_taken,
+       extract(epoch FROM current_setting('lock_timeout')::interval)::float8 AS patience_seconds;
+
 -- name: merge_rows(date, region, prefix)
 -- The stored rows as the oracle of core/merge.py needs them; the hash is of the stored columns, the
 -- stored row_hash is not looked at.
