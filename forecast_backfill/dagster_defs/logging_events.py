@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 
 from dagster import (
     AssetCheckEvaluation,
@@ -10,33 +11,36 @@ from dagster import (
     AssetKey,
     AssetMaterialization,
     AssetRecordsFilter,
-)
-from dagster._core.definitions.asset_checks.asset_check_evaluation import (
-    AssetCheckEvaluationTargetMaterializationData,
+    DagsterInstance,
 )
 from dagster_shared.record import copy
 
-Target = AssetCheckEvaluationTargetMaterializationData
+from forecast_backfill.dagster_defs.event_log import Materialized, PartitionEventLog, Target
 
 
 def log_events(
     context: AssetExecutionContext, events: Iterable[AssetMaterialization | AssetCheckEvaluation]
 ) -> None:
-    """Log the events of one partition in their order.
+    """Log the events of one partition in their order, together where the storage can do that.
 
     Each check points at the partition's latest materialization. Dagster sets the pointer itself
     only on what an asset returns; without it the UI shows a check that passed as never run.
     """
     targets: dict[tuple[AssetKey, str | None], Target | None] = {}
-    for event in events:
-        key = (event.asset_key, event.partition)
-        if isinstance(event, AssetMaterialization):
-            context.log_event(event)
-            targets.pop(key, None)
-            continue
-        if key not in targets:
-            targets[key] = _latest(context, *key)
-        context.log_event(copy(event, target_materialization_data=targets[key]))
+    with _together(context.instance) as materialized:
+        for event in events:
+            if isinstance(event, AssetMaterialization):
+                context.log_event(event)
+                continue
+            key = (event.asset_key, event.partition)
+            if key not in targets:
+                targets[key] = materialized.get(key) or _latest(context, *key)
+            context.log_event(copy(event, target_materialization_data=targets[key]))
+
+
+def _together(instance: DagsterInstance) -> AbstractContextManager[Materialized]:
+    log = instance.event_log_storage
+    return log.one_transaction() if isinstance(log, PartitionEventLog) else nullcontext({})
 
 
 def _latest(

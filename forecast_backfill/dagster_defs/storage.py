@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +12,19 @@ from dagster._serdes import ConfigurableClassData
 from dagster_postgres import DagsterPostgresStorage
 from dagster_postgres.utils import create_pg_engine
 
+from forecast_backfill.dagster_defs.event_log import PartitionEventLog
 from forecast_backfill.settings import load_settings
-from forecast_backfill.warehouse.connect import resolve_database_url
+from forecast_backfill.warehouse.connect import connect_plainly, resolve_database_url
 from forecast_backfill.warehouse.migrate import migrate
 
 POOL_RECYCLE_SECONDS = 3600
+DAGSTER_TABLES = ("runs", "instance_info", "event_logs", "jobs")
+"""By these Dagster's three storages judge whether they have to create theirs."""
+
+CURSOR_OFFSET_VARIABLE = "ASSET_BACKFILL_CURSOR_OFFSET"
+CURSOR_OFFSET = "200"
+"""A backfill reads materializations from the highest number on that it saw. An event with a lower
+one, not yet committed then, would count as missing for ever; so it reads the last ones again."""
 
 
 class SharedPostgresStorage(DagsterPostgresStorage):
@@ -37,11 +46,15 @@ class SharedPostgresStorage(DagsterPostgresStorage):
         """Find or start the database, migrate it, and connect."""
         url = resolve_database_url(load_settings())
         migrate(url)
+        os.environ.setdefault(CURSOR_OFFSET_VARIABLE, CURSOR_OFFSET)
         storage = cls(
             postgres_url=url,
-            should_autocreate_tables=config_value["should_autocreate_tables"],
+            # Dagster's own look at each of its tables takes six connections.
+            should_autocreate_tables=config_value["should_autocreate_tables"]
+            and not _has_tables(url),
             inst_data=inst_data,
         )
+        storage._event_log_storage = PartitionEventLog(url, should_autocreate_tables=False)
         storage.keep_connections()
         return storage
 
@@ -51,12 +64,22 @@ class SharedPostgresStorage(DagsterPostgresStorage):
         A connection for each event made the events of a partition cost 92 ms instead of 33. The
         ping before each use lets a pool survive a restart of the server.
         """
+        engine = create_pg_engine(
+            self.postgres_url,
+            isolation_level="AUTOCOMMIT",
+            pool_size=2,
+            max_overflow=60,
+            pool_pre_ping=True,
+            pool_recycle=POOL_RECYCLE_SECONDS,
+        )
         for part in (self._event_log_storage, self._run_storage, self._schedule_storage):
-            part._engine = create_pg_engine(
-                self.postgres_url,
-                isolation_level="AUTOCOMMIT",
-                pool_size=1,
-                max_overflow=20,
-                pool_pre_ping=True,
-                pool_recycle=POOL_RECYCLE_SECONDS,
-            )
+            part._engine = engine
+
+
+def _has_tables(url: str) -> bool:
+    with connect_plainly(url) as connection:
+        found = connection.execute(
+            "SELECT count(to_regclass('public.' || name)) FROM unnest(%s::text[]) AS name",
+            (list(DAGSTER_TABLES),),
+        ).fetchone()
+    return found == (len(DAGSTER_TABLES),)
