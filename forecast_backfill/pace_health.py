@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from threading import Thread
 
@@ -15,13 +16,16 @@ from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.pace import PostgresPace
 
+KEEP_SECONDS = 0.25
+"""Far below the interval of the looks, and below that of a task that waits at a boundary."""
+
 
 class PaceHealth:
-    """The pace at every boundary for one query; called with the database's clock.
+    """The pace at every boundary for one query at most; called with the database's clock.
 
-    Where a look is due and the last one is still trusted, a thread looks, with a session of its own
-    that is open only meanwhile, and the worker goes by the last one until then. Where nobody has
-    looked for long, the worker looks itself before it goes on.
+    What was read is kept for a moment. Where a look is due and the last one is still trusted, a
+    thread looks, with a session of its own that is open only meanwhile, and the worker goes by the
+    last one until then. Where nobody has looked for long, it looks itself before it goes on.
     """
 
     def __init__(self, settings: Settings, session: Session) -> None:
@@ -29,6 +33,7 @@ class PaceHealth:
         self._session = session
         self._ports = pace_ports(settings, session)
         self._looking: Thread | None = None
+        self._kept: tuple[PaceState, float] | None = None
 
     def __call__(self, now: datetime | None = None) -> Pace:
         """The pace that holds now.
@@ -39,6 +44,14 @@ class PaceHealth:
 
     def state(self, now: datetime | None = None) -> PaceState:
         """The pace that holds now, with its signal and instants."""
+        kept = self._kept
+        if kept is not None and time.monotonic() - kept[1] < KEEP_SECONDS:
+            return kept[0]
+        state = self._read(now)
+        self._kept = (state, time.monotonic())
+        return state
+
+    def _read(self, now: datetime | None) -> PaceState:
         state, clock = self._ports.store.read()
         at, rules = now or clock, self._ports.rules
         if not state.is_due(rules, at):
@@ -64,3 +77,4 @@ class PaceHealth:
             return
         finally:
             session.close()
+            self._kept = None

@@ -45,16 +45,19 @@ def memory_to_json(memory: PaceMemory) -> dict[str, object]:
 
 
 def memory_from_json(stored: Mapping[str, Any]) -> PaceMemory:
-    """The memory as it was stored; what an empty object does not say is not remembered."""
-    cool_down = stored.get("cool_down")
-    return PaceMemory(
-        pressures=tuple(_pressure_from_json(each) for each in stored.get("pressures", ())),
-        notes=dict(stored.get("notes", {})),
-        is_probing=stored.get("is_probing", False),
-        calm_since=_instant(stored.get("calm_since")),
-        stepped_at=_instant(stored.get("stepped_at")),
-        cool_down=None if cool_down is None else timedelta(seconds=cool_down),
-    )
+    """The memory as it was stored; one that another version has stored is forgotten."""
+    try:
+        cool_down = stored.get("cool_down")
+        return PaceMemory(
+            pressures=tuple(_pressure_from_json(each) for each in stored.get("pressures", ())),
+            notes=dict(stored.get("notes", {})),
+            is_probing=stored.get("is_probing", False),
+            calm_since=_instant(stored.get("calm_since")),
+            stepped_at=_instant(stored.get("stepped_at")),
+            cool_down=None if cool_down is None else timedelta(seconds=cool_down),
+        )
+    except (KeyError, TypeError, ValueError):
+        return PaceMemory()
 
 
 def _pressure_to_json(pressure: Pressure) -> dict[str, object]:

@@ -18,11 +18,7 @@ RESET_COMMAND = 'forecast-backfill resume --reason "…"'
 def step(
     before: PaceState, looks: Sequence[SignalLook], rules: PaceRules, now: datetime
 ) -> PaceState:
-    """The state after a look at all signals. A trip is left by `reset` only.
-
-    `now` is never before the last look: an instant that is, is taken for that of the last look.
-    """
-    now = now if before.sampled_at is None else max(now, before.sampled_at)
+    """The state after a look at all signals. A trip is left by `reset` only."""
     earlier = _remembered(before, rules, now)
     judged = (
         judge_look(earlier.pressure_of(each.name), each, rules.pressure, now) for each in looks
@@ -49,10 +45,11 @@ def reset(state: PaceState, *, by: str, reason: str, rules: PaceRules, now: date
 
 
 def _remembered(before: PaceState, rules: PaceRules, now: datetime) -> PaceMemory:
+    """Instants of before a long silence, or of a clock that was set back, prove nothing."""
     at = before.sampled_at
-    if at is not None and now - at <= rules.pressure.longest_gap:
+    if at is not None and timedelta(0) <= now - at <= rules.pressure.longest_gap:
         return before.memory
-    return replace(before.memory, pressures=(), calm_since=None)
+    return replace(before.memory, pressures=(), calm_since=None, stepped_at=None)
 
 
 def _lasts(pressure: Pressure, rules: PaceRules, now: datetime) -> bool:

@@ -14,6 +14,7 @@ from forecast_backfill.core.errors import DatabaseInterrupted, UsageRefused
 from forecast_backfill.core.pace import PaceLevel, PaceRules, PaceState
 from forecast_backfill.core.pace_memory import PaceMemory, memory_from_json, memory_to_json
 from forecast_backfill.core.pace_steps import RESET_COMMAND, reset
+from forecast_backfill.core.pressure import Pressure
 from forecast_backfill.core.states import Workload
 from forecast_backfill.signal_ports import StoredPace
 from forecast_backfill.warehouse.connect import Session
@@ -87,6 +88,7 @@ class PostgresPace:
     def reset(self, by: str, reason: str, *, rules: PaceRules | None = None) -> PaceState:
         """A person ends a trip or a pause; the state now, to be measured before anything starts.
 
+        A pace that lets work start is left as it is.
         Raises UsageRefused without a name or a reason.
         """
         if not by.strip() or not reason.strip():
@@ -98,6 +100,8 @@ class PostgresPace:
         # A look may store its state at any time: a few tries, each against what holds then.
         for _ in range(100):
             before = self._read_whole()
+            if not before.state.level.is_stopped:
+                return before.state
             after = reset(
                 before.state, by=by, reason=reason, rules=rules or PaceRules(), now=before.now
             )
@@ -119,6 +123,10 @@ class PostgresPace:
         return tuple(
             PaceEvent(**row | {name: PaceLevel(row[name]) for name in levels}) for row in rows
         )
+
+    def pressures(self) -> Sequence[Pressure]:
+        """What every signal that applies showed at the last look."""
+        return self._read_whole().state.memory.pressures
 
     def _read_whole(self) -> StoredPace:
         with self._session.use() as connection:

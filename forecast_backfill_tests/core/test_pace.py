@@ -220,6 +220,20 @@ def test_the_memory_survives_its_way_through_json():
     assert memory_from_json({}) == PaceMemory()
 
 
+@pytest.mark.parametrize(
+    "stored", [{"pressures": [{"name": "lag"}]}, {"calm_since": "yesterday"}, {"notes": [1]}]
+)
+def test_a_memory_of_another_version_is_forgotten(stored: dict[str, object]):
+    assert memory_from_json(stored) == PaceMemory()
+
+
+def test_a_clock_that_was_set_back_neither_trips_nor_stops_the_recovery():
+    red = follow([200.0] * 100)[-1]
+    back = step(red, seen(1.0), RULES, START - timedelta(hours=1))
+    assert back.sampled_at == START - timedelta(hours=1)
+    assert levels(follow([1.0] * 6, back))[-1] == "half"
+
+
 READINGS = st.one_of(
     st.floats(min_value=0, max_value=300),
     st.sampled_from([Unreadable(reason="x"), NotApplicable(reason="y")]),

@@ -168,10 +168,24 @@ def test_a_look_does_not_overwrite_a_reset_that_came_meanwhile(session: Session,
                 PostgresPace(person).reset("Ada", "x")
             return super().look(notes)
 
-    signals = ResetMeanwhile(Measured(value=200.0))
-    state = sample_if_due(ports_of(session, signals))
+    sample_if_due(ports_of(session, seconds(40.0)))
+    age(database, 3)
+    state = sample_if_due(ports_of(session, ResetMeanwhile(Measured(value=200.0))))
     assert (state.level, state.sampled_at) == (PaceLevel.HALF, None)
-    assert [each.changed_by for each in PostgresPace(session).events()] == ["Ada"]
+    assert [each.changed_by for each in PostgresPace(session).events()] == ["Ada", "pace"]
+
+
+def test_a_reset_of_a_pace_that_lets_work_start_changes_nothing(session: Session):
+    sample_if_due(ports_of(session, seconds(0.0)))
+    store = PostgresPace(session)
+    assert store.reset("Ada", "x").level is PaceLevel.FULL
+    assert store.events() == ()
+
+
+def test_what_every_signal_showed_last_can_be_read(session: Session):
+    sample_if_due(ports_of(session, seconds(7.0)))
+    (pressure,) = PostgresPace(session).pressures()
+    assert (pressure.name, pressure.value) == ("lag", 7.0)
 
 
 def test_a_trip_stays_through_looks_of_other_processes(session: Session, database: str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -71,3 +72,13 @@ def test_a_database_that_goes_away_during_a_look_beside_the_work_is_met_by_the_w
     health.wait(30)
     state, _ = PostgresPace(session).read()
     assert state.level is PaceLevel.FULL
+
+
+def test_what_was_read_is_kept_for_a_moment(session: Session, database: str):
+    health = PaceHealth(CALM, session)
+    first = health.state()
+    make_due(database)
+    assert health.state() is first
+    time.sleep(0.3)
+    assert health.state() is not first
+    health.wait(10)
