@@ -15,22 +15,26 @@ from psycopg import sql
 
 from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill.warehouse.migrate import migrate
+from forecast_backfill_tests.spark.fixtures import cluster as cluster
+from forecast_backfill_tests.spark.fixtures import connect as connect
 
 TEMPLATE = "forecast_backfill"
 _numbers = count(1)
 
-DAEMON_FIXTURES = {"dagster_dev"}
+GROUPS = {"dagster_dev": "daemon", "station": "daemon", "connect": "spark", "cluster": "spark"}
+"""Tests with these fixtures stay in one process: it waits far more than it works, and side by side
+they would only slow each other down."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A module's tests stay in one process, and all that need a Dagster daemon in the same one:
-    they wait far more than they work, and side by side they would only slow each other down."""
-    waiting = {
-        _module(item) for item in items if DAEMON_FIXTURES & set(getattr(item, "fixturenames", ()))
-    }
+    """A module's tests stay in one process, and some modules among each other."""
+    groups: dict[str, str] = {}
+    for item in items:
+        for fixture in set(getattr(item, "fixturenames", ())) & GROUPS.keys():
+            groups[_module(item)] = GROUPS[fixture]
     for item in items:
         module = _module(item)
-        item.add_marker(pytest.mark.xdist_group("daemon" if module in waiting else module))
+        item.add_marker(pytest.mark.xdist_group(groups.get(module, module)))
 
 
 def _module(item: pytest.Item) -> str:

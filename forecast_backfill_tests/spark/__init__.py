@@ -1,0 +1,1 @@
+"""Partitions on Spark: a standalone cluster and a Connect server, both real."""

@@ -1,0 +1,31 @@
+"""One Connect server and one cluster for all tests of a process that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from forecast_backfill_tests.spark import servers
+
+
+@pytest.fixture(scope="session")
+def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.ConnectServer]:
+    """A running Spark Connect server."""
+    _skip_without_spark()
+    with servers.connect_server(tmp_path_factory.mktemp("connect")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Cluster]:
+    """A running standalone cluster."""
+    _skip_without_spark()
+    with servers.standalone_cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+def _skip_without_spark() -> None:
+    reason = servers.why_skipped()
+    if reason is not None:
+        pytest.skip(reason)

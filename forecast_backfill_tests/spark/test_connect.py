@@ -1,0 +1,116 @@
+"""A batch over a real Spark Connect server: paused, killed, and left alone by its client."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from forecast_backfill.core.outcome import Written
+from forecast_backfill.core.states import Workload
+from forecast_backfill.warehouse.connect import Session
+from forecast_backfill.warehouse.control import change_knobs
+from forecast_backfill.warehouse.kill import kill
+from forecast_backfill.wiring import open_session
+from forecast_backfill_tests.app.campaigns import stored_rows
+from forecast_backfill_tests.spark.batches import (
+    PARTITIONS,
+    Background,
+    landed,
+    lease_held,
+    run,
+    slots_held,
+    statuses,
+    written,
+)
+from forecast_backfill_tests.spark.servers import CHECKOUT, ConnectServer, wait_until
+
+CLIENT = """
+import sys
+from pathlib import Path
+
+from forecast_backfill_tests.spark.batches import landed, run
+
+run(landed(sys.argv[1], Path(sys.argv[2]), sys.argv[3], slots=3))
+"""
+
+
+def test_a_batch_is_one_job_in_the_pool_of_its_workload(
+    connect: ConnectServer, database: str, tmp_path: Path
+) -> None:
+    settings = landed(database, tmp_path, connect.master)
+    before = len(connect.stages())
+    outcomes = run(settings)
+    assert [type(each) for each in outcomes] == [Written] * len(PARTITIONS)
+    assert len(stored_rows(database)) == 2 * len(PARTITIONS)
+    stages = connect.stages()
+    assert len(stages) == before + 1
+    # Two tasks: the cap is two of the four slots.
+    assert (stages[0]["schedulingPool"], stages[0]["numTasks"]) == ("backfill", 2)
+
+
+def test_a_pause_gives_the_cores_back_and_a_resume_does_what_is_left(
+    connect: ConnectServer, database: str, tmp_path: Path
+) -> None:
+    settings = landed(database, tmp_path, connect.master, slots=3)
+    first, others = PARTITIONS[0], set(PARTITIONS[1:])
+    with open_session(settings, Workload.BACKFILL) as session:
+        with lease_held(database, first):
+            batch = Background(settings)
+            batch.wait_until_running(first)
+            wait_until(lambda: connect.active_tasks() > 0, "no task is seen at work", 10)
+            turn(session, "paused")
+        # The partition at work comes to its end; no other one begins.
+        wait_until(lambda: statuses(database)[first] == "done", "it never ended")
+        wait_until(lambda: connect.active_tasks() == 0, "a paused job holds its cores", 30)
+        assert set(written(database)) == {first}
+        assert connect.stages()[0]["status"] == "FAILED"
+        assert batch.thread.is_alive()
+        turn(session, "running")
+    batch.thread.join(120)
+    assert batch.error is None
+    assert {each.partition for each in batch.outcomes} == {first, *others}
+    assert written(database) == dict.fromkeys(PARTITIONS, 1)
+
+
+def test_what_the_server_still_runs_for_a_killed_client_cannot_commit_after_a_kill(
+    connect: ConnectServer, database: str, tmp_path: Path
+) -> None:
+    settings = landed(database, tmp_path, connect.master, slots=3)
+    held = PARTITIONS[2]
+    with lease_held(database, held):
+        client = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, database, str(tmp_path), connect.master],
+            env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        )
+        wait_until(lambda: statuses(database).get(held) == "running", "nothing began")
+        client.send_signal(signal.SIGKILL)
+        client.wait()
+        wait_until(lambda: connect.active_tasks() > 0, "its tasks ended with it", 10)
+        with open_session(settings, Workload.BACKFILL) as session:
+            kill(session, Workload.BACKFILL, reason="a test", changed_by="pytest")
+        done = written(database)
+    wait_until(lambda: connect.active_tasks() == 0, "tasks of the dead client go on", 60)
+    assert written(database) == done
+    assert held not in done
+    assert len(stored_rows(database)) == 2 * len(done)
+    assert slots_held(database) == 0
+
+    # Launched again, in the new epoch, it does what was left, once.
+    run(settings)
+    assert written(database) == dict.fromkeys(PARTITIONS, 1)
+
+
+def turn(session: Session, intent: str) -> None:
+    """Pause or resume backfill."""
+    with session.transaction() as connection:
+        change_knobs(
+            connection,
+            Workload.BACKFILL,
+            "pause" if intent == "paused" else "resume",
+            reason="a test",
+            changed_by="pytest",
+            intent=intent,
+        )
