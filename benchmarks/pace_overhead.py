@@ -86,7 +86,7 @@ def measure(name: str, settings: Settings) -> Overhead:
             outcome = run_partition(PARTITION, request, wiring.ports)
             assert isinstance(outcome, Written), outcome
         seconds = time.perf_counter() - started
-        health.wait(10)
+        health.close()
         look_seconds = time_of_a_look(settings, wiring.session)
     return Overhead(
         name=name,

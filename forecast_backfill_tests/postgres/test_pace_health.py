@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 
 import pytest
 
@@ -14,10 +17,12 @@ from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.pace import PostgresPace
+from forecast_backfill.warehouse.signals.short_wait import wait_until
 from forecast_backfill_tests.postgres.rows import fetch
 
 CALM = Settings(pace_thresholds="canary_read=100/200/300")
 CROWDED = Settings(pace_thresholds="connection_use=0.0001/0.0002/0.0003")
+QUICK = Settings(pace_thresholds="canary_read=100/200/300", pace_seconds=0.1)
 
 
 @pytest.fixture
@@ -27,58 +32,92 @@ def session(database: str) -> Iterator[Session]:
     opened.close()
 
 
-def make_due(database: str) -> None:
+@contextmanager
+def health_of(settings: Settings, session: Session) -> Iterator[PaceHealth]:
+    health = PaceHealth(settings, session)
+    try:
+        yield health
+    finally:
+        health.close()
+        assert wait_until(lambda: not lookers(), 30)
+
+
+def lookers() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name == "look at production"]
+
+
+def make_older(database: str, seconds: float) -> None:
     fetch(
         database,
-        "UPDATE workload_pace SET sampled_at = sampled_at - interval '3 s' RETURNING 1",
+        "UPDATE workload_pace SET sampled_at = sampled_at - make_interval(secs => %s) RETURNING 1",
+        seconds,
     )
 
 
+def last_look(session: Session) -> datetime | None:
+    return PostgresPace(session).read()[0].sampled_at
+
+
+def look_once(session: Session) -> None:
+    with health_of(CALM, session) as health:
+        assert health().level is PaceLevel.FULL
+
+
 def test_a_worker_that_comes_first_looks_itself(session: Session):
-    assert PaceHealth(CROWDED, session)().level is PaceLevel.PAUSED
+    with health_of(CROWDED, session) as health:
+        assert health().level is PaceLevel.PAUSED
 
 
 def test_a_worker_goes_by_the_last_look_while_a_thread_takes_the_next(
     session: Session, database: str
 ):
-    assert PaceHealth(CALM, session)().level is PaceLevel.FULL
-    make_due(database)
-    health = PaceHealth(CROWDED, session)
-    assert health().level is PaceLevel.FULL
-    health.wait(10)
-    assert health().level is PaceLevel.PAUSED
+    look_once(session)
+    make_older(database, 3)
+    with health_of(CROWDED, session) as health:
+        assert health().level is PaceLevel.FULL
+        assert wait_until(lambda: health().level is PaceLevel.PAUSED, 10)
 
 
 def test_a_worker_whose_last_look_is_long_ago_looks_itself(session: Session, database: str):
-    PaceHealth(CALM, session)()
-    fetch(
-        database,
-        "UPDATE workload_pace SET sampled_at = sampled_at - interval '1 h' RETURNING 1",
-    )
-    health = PaceHealth(CROWDED, session)
-    assert health().level is PaceLevel.PAUSED
-    assert not any(each.name == "look at production" for each in threading.enumerate())
+    look_once(session)
+    make_older(database, 3600)
+    with health_of(CROWDED, session) as health:
+        assert health().level is PaceLevel.PAUSED
 
 
-def test_a_database_that_goes_away_during_a_look_beside_the_work_is_met_by_the_worker(
-    session: Session, database: str
-):
-    PaceHealth(CALM, session)()
-    make_due(database)
-    gone = Session("postgresql://nobody@127.0.0.1:1/nothing", Workload.BACKFILL, Settings())
-    health = PaceHealth(CALM, gone)
-    health._ports = health._ports.over(PostgresPace(session))
-    assert health().level is PaceLevel.FULL
-    health.wait(30)
-    state, _ = PostgresPace(session).read()
-    assert state.level is PaceLevel.FULL
+def test_looks_go_on_while_a_partition_takes_long(session: Session):
+    with health_of(QUICK, session) as health:
+        health()
+        looks: set[datetime | None] = set()
+        assert wait_until(lambda: looks.add(last_look(session)) or len(looks) >= 4, 20)
+
+
+def test_who_finds_it_done_does_not_look_again(session: Session):
+    look_once(session)
+    with health_of(CALM, session) as health:
+        before = last_look(session)
+        assert health.look() is False
+        assert last_look(session) == before
+
+
+def test_looks_end_with_the_worker_that_forgot_to_close(session: Session):
+    health = PaceHealth(QUICK, session)
+    health()
+    assert lookers()
+    del health
+    gc.collect()
+    assert wait_until(lambda: not lookers(), 10)
+
+
+def test_a_database_that_is_away_does_not_end_the_looks(session: Session, database: str):
+    gone = Session("postgresql://nobody@127.0.0.1:1/nothing", Workload.BACKFILL, CALM)
+    assert PaceHealth(CALM, gone).look() is False
 
 
 def test_what_was_read_is_kept_for_a_moment(session: Session, database: str):
-    health = PaceHealth(CALM, session)
-    first = health.state()
-    make_due(database)
-    assert health.state() is first
-    time.sleep(0.3)
-    assert health.state() is not first
-    health.wait(10)
+    with health_of(CALM, session) as health:
+        first = health.state()
+        make_older(database, 1)
+        assert health.state() is first
+        time.sleep(0.3)
+        assert health.state() is not first

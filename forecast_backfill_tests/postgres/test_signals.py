@@ -101,7 +101,11 @@ def test_the_canary_keeps_a_hundred_reads(link: Link):
 
 def test_the_99th_percentile_of_a_hundred_leaves_out_the_worst():
     assert percentile([*range(1, 100), 1000], 0.99) == 99
-    assert percentile([3.0, 1.0, 2.0], 0.99) == 3.0
+
+
+def test_of_fewer_than_a_hundred_the_worst_is_left_out_too():
+    assert percentile([3.0, 1.0, 2.0], 0.99) == 2.0
+    assert percentile([7.0], 0.99) == 7.0
 
 
 def test_every_signal_that_ships_is_looked_at_on_one_connection(database: str):

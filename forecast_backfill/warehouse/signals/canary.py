@@ -32,7 +32,7 @@ class CanaryRead:
     def look(self, notes: Mapping[str, object]) -> Look:
         """Read, and judge with the reads of the last looks."""
         seconds, now = self._read()
-        kept = [each for each in _pairs(notes.get("reads")) if 0 <= now - each[0] <= KEPT_SECONDS]
+        kept = [each for each in _pairs(notes.get("reads")) if abs(now - each[0]) <= KEPT_SECONDS]
         fresh = [(now, seconds)]
         while len(fresh) < max(READS, FEWEST_KEPT - len(kept)):
             if sum(each for _, each in fresh) >= BUDGET_SECONDS:
@@ -53,9 +53,13 @@ class CanaryRead:
 
 
 def percentile(values: Iterable[float], part: float) -> float:
-    """The nearest rank: the smallest value that `part` of all values do not exceed."""
+    """The smallest value that `part` of all values do not exceed; one value alone never counts.
+
+    Of fewer than a hundred the 99th percentile would be the worst, which is often a hiccup.
+    """
     ordered = sorted(values)
-    return ordered[max(0, math.ceil(part * len(ordered)) - 1)]
+    rank = min(math.ceil(part * len(ordered)), len(ordered) - 1)
+    return ordered[max(0, rank - 1)]
 
 
 def _pairs(stored: object) -> Sequence[tuple[float, float]]:
