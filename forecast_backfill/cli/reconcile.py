@@ -9,18 +9,22 @@ from uuid import uuid4
 
 import click
 
+from forecast_backfill.app.audit_seam import audit_seam
 from forecast_backfill.app.localise import localise
 from forecast_backfill.app.reconcile import Differs, Verdict, reconcile
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.cli import reconcile_text as text
+from forecast_backfill.cli.seam_text import show_audit
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
+from forecast_backfill.core.seam_audit import SeamAudit
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.truth_wiring import proof_ports, prove_some
 from forecast_backfill.warehouse.compared_table import open_compared
 from forecast_backfill.warehouse.digests import PostgresStored
+from forecast_backfill.warehouse.seam_records import PostgresSeamRecords
 from forecast_backfill.wiring import Wiring, open_wiring
 
 DATE = click.DateTime(["%Y-%m-%d"])
@@ -35,6 +39,7 @@ DATE = click.DateTime(["%Y-%m-%d"])
 @click.option(
     "--recompute", type=click.IntRange(min=1), metavar="N", help="Recompute N done partitions."
 )
+@click.option("--seam", is_flag=True, help="Audit where backfill meets live: keys and versions.")
 @click.option("--seed", metavar="TEXT", help="Which ones --recompute chooses; else at random.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -44,6 +49,7 @@ def command(
     repair: bool,
     against: str | None,
     recompute: int | None,
+    seam: bool,
     seed: str | None,
     as_json: bool,
 ) -> int:
@@ -54,16 +60,19 @@ def command(
     written, but with --repair. The exit code is 1 where anything is not proved.
 
     --against compares daily_demand with a table of the same columns (the truth is daily_demand);
-    --recompute compares bytes, for a proof that the same source gives the same rows.
+    --recompute compares bytes, for a proof that the same source gives the same rows; --seam looks
+    for keys that are there twice, losers that stayed, gaps and overlaps, and names them by date.
     """
-    if sum((repair, against is not None, recompute is not None)) > 1:
-        raise click.UsageError("--repair, --against and --recompute exclude each other")
+    if sum((repair, against is not None, recompute is not None, seam)) > 1:
+        raise click.UsageError("--repair, --against, --recompute and --seam exclude each other")
     if seed is not None and recompute is None:
         raise click.UsageError("--seed goes with --recompute")
     settings = load_settings()
     chosen = _chosen(regions, settings)
     with open_wiring(settings, workload=Workload.BACKFILL, run_id=f"reconcile-{uuid4()}") as wiring:
         dates = _dates(start, end, wiring)
+        if seam:
+            return show_audit(_audit(wiring, dates, chosen), as_json=as_json)
         if against is not None:
             every = None if regions.strip() == "all" else chosen
             return _compare(wiring, dates, every, against, as_json=as_json)
@@ -72,6 +81,11 @@ def command(
             proofs = prove_some(wiring, dates, chosen, count=recompute, seed=drawn, by="cli")
             return text.show_proofs(proofs, wanted=recompute, seed=drawn, as_json=as_json)
         return _prove(wiring, dates, chosen, repair=repair, as_json=as_json)
+
+
+def _audit(wiring: Wiring, dates: DateRange, regions: list[str]) -> SeamAudit:
+    records = PostgresSeamRecords(wiring.session)
+    return audit_seam(dates, regions=regions, seam=wiring.calendar.seam, records=records)
 
 
 def _compare(

@@ -54,6 +54,14 @@ class StoredKeys:
         return sum(self.rows.values())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeamSides:
+    """What is recorded and what is stored of the partitions of a range, as of one moment."""
+
+    recorded: Mapping[Partition, Recorded]
+    stored: Mapping[Partition, StoredKeys]
+
+
 NOTHING_STORED = StoredKeys(keys=0, rows={})
 
 
@@ -131,17 +139,16 @@ def audit(
     dates: DateRange,
     regions: Sequence[str],
     seam: Date,
-    recorded: Mapping[Partition, Recorded],
-    stored: Mapping[Partition, StoredKeys],
+    sides: SeamSides,
 ) -> SeamAudit:
     """Judge every partition of `dates` × `regions` by what is recorded and what is stored."""
     groups = _Groups(seam=seam)
     keys = partitions = 0
     for partition in partitions_of(dates, list(regions)):
         partitions += 1
-        here = stored.get(partition, NOTHING_STORED)
+        here = sides.stored.get(partition, NOTHING_STORED)
         keys += here.keys
-        for kind, reason, explained in _judge(partition, recorded.get(partition), here, seam):
+        for kind, reason, explained in _judge(partition, sides.recorded.get(partition), here, seam):
             groups.add(partition, kind, reason, explained=explained)
     return SeamAudit(
         dates=dates, seam=seam, partitions=partitions, keys=keys, findings=groups.findings()

@@ -19,6 +19,7 @@ from forecast_backfill.night_wiring import open_night
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings
+from forecast_backfill.warehouse.seam_records import PostgresSeamRecords
 
 GROUP = "demand"
 NIGHT_GROUP = "night"
@@ -31,6 +32,7 @@ class NightRun:
     ports: NightPorts
     request: RunRequest
     dimensions: DimensionPorts
+    seam_records: PostgresSeamRecords
 
 
 @contextmanager
@@ -46,6 +48,7 @@ def night_run(context: AssetExecutionContext, settings: Settings) -> Iterator[Ni
             ports=wiring.ports,
             request=wiring.request(campaign_id=tags.get(BACKFILL_ID_TAG)),
             dimensions=dimension_ports(settings, wiring.session),
+            seam_records=PostgresSeamRecords(wiring.session),
         )
 
 

@@ -9,6 +9,7 @@ from dagster import (
     AssetCheckSpec,
     AssetDep,
     AssetExecutionContext,
+    AssetKey,
     AssetMaterialization,
     AssetsDefinition,
     BackfillPolicy,
@@ -17,6 +18,7 @@ from dagster import (
     Failure,
     MaterializeResult,
     MultiToSingleDimensionPartitionMapping,
+    Output,
     TimeWindowPartitionMapping,
     asset,
 )
@@ -28,15 +30,18 @@ from dagster._core.definitions.data_version import (
 from forecast_backfill.app.night_steps import close_window, fit_day
 from forecast_backfill.app.seal_day import seal_day
 from forecast_backfill.app.sketch_model import sketch_model
+from forecast_backfill.core.seal import Seal
 from forecast_backfill.dagster_defs.asset_bodies import NIGHT_GROUP, accepted_previews, night_run
 from forecast_backfill.dagster_defs.batch import BatchRefused, dates_of
 from forecast_backfill.dagster_defs.events import DAILY_DEMAND
+from forecast_backfill.dagster_defs.logging_events import log_events
 from forecast_backfill.dagster_defs.night_metadata import (
     model_metadata,
     seal_metadata,
     window_metadata,
 )
 from forecast_backfill.dagster_defs.partition_keys import DATE_DIMENSION
+from forecast_backfill.dagster_defs.seam_check import audit_day, audit_days, seam_check_spec
 from forecast_backfill.night_values import NotTrained
 from forecast_backfill.settings import Settings
 
@@ -49,6 +54,7 @@ COMPLETENESS_CONTRACT = "completeness_contract"
 @accepted_previews()
 def build_demand_seal(settings: Settings, dates: DailyPartitionsDefinition) -> AssetsDefinition:
     """`demand_seal`: many dates in one run where a campaign has changed many."""
+    check = seam_check_spec(AssetKey(DEMAND_SEAL), dates)
 
     @asset(
         name=DEMAND_SEAL,
@@ -62,31 +68,47 @@ def build_demand_seal(settings: Settings, dates: DailyPartitionsDefinition) -> A
         backfill_policy=BackfillPolicy.single_run(),
         # A run over several dates tells of each by an event of its own, not by an output.
         output_required=False,
+        check_specs=[check],
         group_name=NIGHT_GROUP,
         kinds={"postgres"},
         description="Per date, which regions are in at which version, and which are not and why.",
     )
-    def demand_seal(context: AssetExecutionContext) -> Iterator[MaterializeResult]:
+    def demand_seal(
+        context: AssetExecutionContext,
+    ) -> Iterator[MaterializeResult | Output[None]]:
         with night_run(context, settings) as run:
             days = dates_of(context.run.tags, context.partition_keys, dates)
+            if len(days) == 1:
+                seal = seal_day(days[0], request=run.request, ports=run.ports)
+                yield _seal_result(seal, audit_day(days[0], run))
+                return
             for day in days:
-                seal = seal_day(day, request=run.request, ports=run.ports)
-                metadata = seal_metadata(seal)
-                if len(days) == 1:
-                    version = DataVersion(seal.data_version)
-                    yield MaterializeResult(metadata=metadata, data_version=version)
-                else:
-                    tags = {
-                        DATA_VERSION_TAG: seal.data_version,
-                        DATA_VERSION_IS_USER_PROVIDED_TAG: "true",
-                    }
-                    context.log_event(
-                        AssetMaterialization(
-                            DEMAND_SEAL, partition=str(day), metadata=metadata, tags=tags
-                        )
-                    )
+                context.log_event(_seal_event(seal_day(day, request=run.request, ports=run.ports)))
+            for found in audit_days(days, run, AssetKey(DEMAND_SEAL)):
+                log_events(context, [found])
+        yield Output(None, output_name=check.get_python_identifier())
 
     return demand_seal
+
+
+def _seal_result(seal: Seal, check: AssetCheckResult) -> MaterializeResult:
+    return MaterializeResult(
+        metadata=seal_metadata(seal),
+        data_version=DataVersion(seal.data_version),
+        check_results=[check],
+    )
+
+
+def _seal_event(seal: Seal) -> AssetMaterialization:
+    return AssetMaterialization(
+        DEMAND_SEAL,
+        partition=str(seal.date),
+        metadata=seal_metadata(seal),
+        tags={
+            DATA_VERSION_TAG: seal.data_version,
+            DATA_VERSION_IS_USER_PROVIDED_TAG: "true",
+        },
+    )
 
 
 @accepted_previews()

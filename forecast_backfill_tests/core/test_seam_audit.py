@@ -5,7 +5,14 @@ from datetime import date
 import pytest
 
 from forecast_backfill.core.partition import DateRange, Partition
-from forecast_backfill.core.seam_audit import Finding, FindingKind, Recorded, StoredKeys, audit
+from forecast_backfill.core.seam_audit import (
+    Finding,
+    FindingKind,
+    Recorded,
+    SeamSides,
+    StoredKeys,
+    audit,
+)
 from forecast_backfill.core.states import OutputState, PartitionStatus, Workload
 from forecast_backfill.core.version import Authority, Version
 
@@ -38,8 +45,10 @@ def findings(day, recorded, stored):
         dates=DateRange(start=day, end=date.fromordinal(day.toordinal() + 1)),
         regions=["R01"],
         seam=SEAM,
-        recorded={} if recorded is None else {here: recorded},
-        stored={} if stored is None else {here: stored},
+        sides=SeamSides(
+            recorded={} if recorded is None else {here: recorded},
+            stored={} if stored is None else {here: stored},
+        ),
     )
     return [(each.kind, each.reason, each.is_explained) for each in result.findings]
 
@@ -127,8 +136,10 @@ def test_gaps_on_both_sides_of_the_seam_are_named_by_date_with_their_regions():
         dates=DateRange(start=BEFORE, end=date(2026, 11, 29)),
         regions=["R01", "R02"],
         seam=SEAM,
-        recorded={Partition(date=BEFORE, region="R01"): ledger(CAMPAIGN)},
-        stored={Partition(date=BEFORE, region="R01"): rows_of(CAMPAIGN)},
+        sides=SeamSides(
+            recorded={Partition(date=BEFORE, region="R01"): ledger(CAMPAIGN)},
+            stored={Partition(date=BEFORE, region="R01"): rows_of(CAMPAIGN)},
+        ),
     )
     assert (result.partitions, result.keys, result.is_sound) == (4, 2, False)
     assert result.findings == (
