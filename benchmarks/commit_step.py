@@ -91,7 +91,9 @@ class Bench:
             transaction.take_lease()
             transaction.hold_epoch()
             if keeps:
-                transaction.keep_superseded()
+                transaction.keep_superseded(prepared.fingerprint, VERSION)
+            else:
+                transaction.keep_record()
             replaced = transaction.replace(prepared.rows, VERSION)
             assert transaction.fingerprint() == prepared.fingerprint
             transaction.complete(
@@ -124,7 +126,7 @@ class Bench:
         self._wiring.ports.ledger.start(PARTITION, self._request)
 
     def _tidy(self) -> None:
-        self._execute("TRUNCATE daily_demand_superseded")
+        self._execute("TRUNCATE daily_demand_superseded, superseded_partition")
         self._execute("VACUUM ANALYZE daily_demand")
 
     def _execute(self, statement: str) -> None:

@@ -248,8 +248,18 @@ class PartitionTransaction(Protocol):
         """
         ...
 
-    def keep_superseded(self) -> int:
-        """Keep the rows that are about to be replaced for a rollback; how many they are."""
+    def keep_superseded(
+        self, becomes: Fingerprint | None = None, version: Version | None = None
+    ) -> int:
+        """Keep what is about to be changed, for a rollback; how many rows were copied.
+
+        None are where the rows become the same bytes, by their fingerprint and version, nor where
+        the campaign has kept them before.
+        """
+        ...
+
+    def keep_record(self) -> None:
+        """Keep the record of the output, where its rows will not be changed."""
         ...
 
     def replace(self, rows: Rows, version: Version) -> int:

@@ -152,8 +152,7 @@ def _choose(
 def _replace(work: _Work) -> Written:
     transaction, prepared = work.transaction, work.prepared
     version = _version_of(work)
-    if work.standing.is_merged or _is_other(work.attempt.row, prepared):
-        transaction.keep_superseded()
+    transaction.keep_superseded(prepared.fingerprint, version)
     work.pass_step(Step.SUPERSEDED_KEPT)
     if work.choice.primitive is WritePrimitive.SWAP_LEAF:
         replaced_rows = transaction.swap_leaf(prepared.rows, version)
@@ -184,6 +183,8 @@ def _merge(work: _Work) -> Written:
     expected = merge(transaction.stored_rows(), work.standing, claim)
     if expected.counts.changed:
         transaction.keep_superseded()
+    else:
+        transaction.keep_record()
     work.pass_step(Step.SUPERSEDED_KEPT)
     transaction.merge(prepared.rows, version, work.standing)
     work.pass_step(Step.REPLACED)
@@ -223,10 +224,6 @@ def _version_of(work: _Work) -> Version:
         is_restated = work.standing.identity != work.attempt.identity
         return revise(version, work.standing, is_restated=is_restated)
     return version
-
-
-def _is_other(row: LedgerRow | None, prepared: Prepared) -> bool:
-    return row is not None and row.fingerprint not in (None, prepared.fingerprint)
 
 
 def _fingerprint_or_raise(result: Parity | Mismatch) -> Fingerprint:

@@ -71,6 +71,10 @@ class TableRefused(ForecastBackfillError):
     """A table cannot be read or repaired as asked; the reason is the table's or the database's."""
 
 
+class RollbackMismatched(ForecastBackfillError):
+    """A rollback did not come to the bytes that were there before; it was undone."""
+
+
 class DagsterUnreachable(ForecastBackfillError):
     """The Dagster webserver did not answer, or answered with an error."""
 

@@ -13,6 +13,7 @@ class PartitionStatus(StrEnum):
     QUARANTINED = "quarantined"
     MISMATCHED = "mismatched"
     FAILED = "failed"
+    ROLLED_BACK = "rolled_back"
 
 
 class OutputState(StrEnum):
@@ -37,12 +38,24 @@ TRANSITIONS: dict[tuple[PartitionStatus | None, PartitionStatus], str] = {
     (PartitionStatus.QUARANTINED, PartitionStatus.RUNNING): "a quarantined source is tried again",
     (PartitionStatus.MISMATCHED, PartitionStatus.RUNNING): "a mismatch is tried again",
     (PartitionStatus.FAILED, PartitionStatus.RUNNING): "a failed attempt is tried again",
+    (PartitionStatus.ROLLED_BACK, PartitionStatus.RUNNING): "what was rolled back is built again",
     (PartitionStatus.RUNNING, PartitionStatus.DONE): "rows, reconcile and record were committed",
     (PartitionStatus.RUNNING, PartitionStatus.QUARANTINED): "the source was refused",
     (PartitionStatus.RUNNING, PartitionStatus.MISMATCHED): "the reconcile found a difference",
     (PartitionStatus.RUNNING, PartitionStatus.FAILED): "the attempt ended in an error",
 }
 """(from, to) → the reason for the arrow; None stands for a partition without a ledger row."""
+
+
+ROLLBACKS: dict[PartitionStatus, str] = {
+    PartitionStatus.DONE: "a campaign's output is taken back",
+    PartitionStatus.ROLLED_BACK: "the campaign before it is taken back too",
+    PartitionStatus.RUNNING: "the attempt's epoch is over, so it cannot commit any more",
+    PartitionStatus.QUARANTINED: "below a refused source a campaign's older output is taken back",
+    PartitionStatus.MISMATCHED: "below a mismatch a campaign's older output is taken back",
+    PartitionStatus.FAILED: "below a failed attempt a campaign's older output is taken back",
+}
+"""From → the reason why a rollback may put an earlier output back; not a move of an attempt."""
 
 
 def is_allowed(source: PartitionStatus | None, target: PartitionStatus) -> bool:
@@ -66,5 +79,25 @@ def output_after(target: PartitionStatus, before: OutputState) -> OutputState:
             return OutputState.CURRENT
         case PartitionStatus.RUNNING:
             return before
-        case PartitionStatus.QUARANTINED | PartitionStatus.MISMATCHED | PartitionStatus.FAILED:
+        case (
+            PartitionStatus.QUARANTINED
+            | PartitionStatus.MISMATCHED
+            | PartitionStatus.FAILED
+            | PartitionStatus.ROLLED_BACK
+        ):
             return OutputState.ABSENT if before is OutputState.ABSENT else OutputState.STALE
+
+
+def after_rollback(
+    status: PartitionStatus, earlier: OutputState
+) -> tuple[PartitionStatus, OutputState]:
+    """Status and output once an `earlier` output was put back in a partition that was `status`.
+
+    A later source that was refused stays so: what is put back below it is stale.
+    """
+    match status:
+        case PartitionStatus.DONE | PartitionStatus.RUNNING | PartitionStatus.ROLLED_BACK:
+            is_current = earlier is OutputState.CURRENT
+            return (PartitionStatus.DONE if is_current else PartitionStatus.ROLLED_BACK), earlier
+        case PartitionStatus.QUARANTINED | PartitionStatus.MISMATCHED | PartitionStatus.FAILED:
+            return status, output_after(status, earlier)

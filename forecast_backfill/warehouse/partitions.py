@@ -104,13 +104,35 @@ class PostgresPartitionTransaction:
         assert self._standing is not None, "the epoch is held first"
         return self._standing
 
-    def keep_superseded(self) -> int:
-        """Keep the rows that are about to be replaced for a rollback; how many they are."""
+    def keep_superseded(
+        self, becomes: Fingerprint | None = None, version: Version | None = None
+    ) -> int:
+        """Keep what is about to be changed, for a rollback; how many rows were copied.
+
+        None are where the rows become the same bytes, by their fingerprint and version, nor where
+        the campaign has kept them before.
+        """
+        return self._keep(becomes, version, keeps_rows=True)
+
+    def keep_record(self) -> None:
+        """Keep the record of the output, where its rows will not be changed."""
+        self._keep(None, None, keeps_rows=False)
+
+    def _keep(
+        self, becomes: Fingerprint | None, version: Version | None, *, keeps_rows: bool
+    ) -> int:
+        request = self._request
         kept: int = statements().keep_superseded(
             self._connection,
             **self._key,
-            campaign_id=self._request.campaign_id,
-            run_id=self._request.run_id,
+            workload=request.workload,
+            campaign_id=request.campaign_id or request.run_id,
+            run_id=request.run_id,
+            keeps_rows=keeps_rows,
+            rows=None if becomes is None else becomes.rows,
+            checksum=None if becomes is None else becomes.checksum,
+            authority=None if version is None else int(version.authority),
+            source_version=None if version is None else version.source_version,
         )
         return kept
 

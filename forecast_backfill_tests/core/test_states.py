@@ -20,6 +20,7 @@ EXPECTED_ARROWS = {
     ("quarantined", "running"),
     ("mismatched", "running"),
     ("failed", "running"),
+    ("rolled_back", "running"),
     ("running", "done"),
     ("running", "quarantined"),
     ("running", "mismatched"),

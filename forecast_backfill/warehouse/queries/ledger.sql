@@ -96,6 +96,7 @@ WITH moved AS (
         output_written_at = clock_timestamp(),
         output_lines = :lines,
         output_exclusions = :exclusions,
+        output_writer = coalesce(campaign_id, run_id),
         output_revision = 0,
         is_merged = false
     WHERE date = :date AND region = :region

@@ -108,13 +108,13 @@ WITH earlier AS (
 ), moved AS (
     INSERT INTO partition_ledger AS ledger
         (date, region, status, output, attempt, workload, run_id, campaign_id, epoch,
-         started_at, finished_at, is_merged, output_revision,
+         started_at, finished_at, is_merged, output_writer, output_revision,
          output_source_digest, output_code_version, output_dimension_version, output_rows,
          output_checksum, output_units, output_revenue_cents, output_stores, output_products,
          output_data_version, output_authority, output_source_version, output_written_at,
          output_lines, output_exclusions)
     SELECT :date, :region, 'done', 'current', 1, :workload, :run_id, :campaign_id, :epoch,
-           clock_timestamp(), clock_timestamp(), true, :revision,
+           clock_timestamp(), clock_timestamp(), true, coalesce(:campaign_id, :run_id), :revision,
            :source_digest, :code_version, :dimension_version, :rows,
            :checksum, :units, :revenue_cents, :stores, :products,
            :data_version, :authority, :source_version, clock_timestamp(), :lines, :exclusions
@@ -134,6 +134,7 @@ WITH earlier AS (
         ),
         output = CASE WHEN :holds OR NOT :is_guest THEN 'current' ELSE ledger.output END,
         is_merged = true,
+        output_writer = excluded.output_writer,
         output_rows = excluded.output_rows,
         output_checksum = excluded.output_checksum,
         output_units = excluded.output_units,

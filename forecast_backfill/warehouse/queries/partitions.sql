@@ -10,12 +10,6 @@ FROM (SELECT pg_advisory_xact_lock_shared(:gate_class, :number) IS NULL AS is_op
 WHERE workload = :workload AND gate.is_open IS NOT NULL
 FOR SHARE OF workload_control;
 
--- name: keep_superseded(date, region, campaign_id, run_id)!
-INSERT INTO daily_demand_superseded
-SELECT *, clock_timestamp(), :campaign_id, :run_id
-FROM daily_demand
-WHERE date = :date AND region = :region;
-
 -- name: delete_partition(date, region)!
 DELETE FROM daily_demand WHERE date = :date AND region = :region;
 
