@@ -170,6 +170,15 @@ def judge_capacity(
     return _pass("capacity", f"peak {measure.peak} of {measure.nights} nights")
 
 
+def judge_control(paused_for: str | None) -> PreflightLine:
+    """Whether on-call lets the workload run; `paused_for` is the reason where it is paused."""
+    if paused_for is None:
+        return _pass("control", "backfill is not paused")
+    return _look(
+        "control", f"backfill is paused: {paused_for}", "forecast-backfill resume --reason …"
+    )
+
+
 def _pass(name: str, told: str) -> PreflightLine:
     return PreflightLine(name=name, standing=Standing.PASS, told=told)
 

@@ -16,6 +16,7 @@ from forecast_backfill.core.preflight import (
     Standing,
     judge_capacity,
     judge_contract,
+    judge_control,
     judge_locks,
     judge_room,
     judge_seam,
@@ -174,3 +175,9 @@ def test_only_a_pass_has_no_next_command():
         PreflightLine(name="x", standing=Standing.STOP, told="x")
     with pytest.raises(ValueError, match="stands at pass"):
         PreflightLine(name="x", standing=Standing.PASS, told="x", next_command="y")
+
+
+def test_a_pause_is_worth_a_look_with_its_reason():
+    assert judge_control(None).standing is Standing.PASS
+    found = judge_control("deploy (ada)")
+    assert (found.standing, found.told) == ("look", "backfill is paused: deploy (ada)")
