@@ -11,7 +11,7 @@ from forecast_backfill.pace_wiring import pace_ports
 from forecast_backfill.settings import Settings
 from forecast_backfill.signal_ports import PacePorts
 from forecast_backfill.warehouse.connect import Session
-from forecast_backfill.warehouse.control import PostgresControl
+from forecast_backfill.warehouse.control import Health, PostgresControl
 from forecast_backfill.warehouse.outlook import PostgresOutlook
 
 
@@ -31,11 +31,14 @@ class SampledHealth:
         return sample_if_due(self._ports, now).pace
 
 
-def control_of(settings: Settings, session: Session) -> PostgresControl:
-    """The knobs over one session, with what nights and health say."""
+def control_of(
+    settings: Settings, session: Session, health: Health | None = None
+) -> PostgresControl:
+    """The knobs over one session, with what nights and health say; health sampled here and now
+    unless another way is given."""
     return PostgresControl(
         session,
         settings,
         outlook=PostgresOutlook(session, settings),
-        health=SampledHealth(settings, session),
+        health=SampledHealth(settings, session) if health is None else health,
     )

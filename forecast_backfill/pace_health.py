@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from datetime import datetime
+from functools import cached_property
 from threading import Event, Thread
 
 import psycopg
@@ -14,6 +15,7 @@ from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.pace import Pace, PaceState
 from forecast_backfill.pace_wiring import pace_ports
 from forecast_backfill.settings import Settings
+from forecast_backfill.signal_ports import PacePorts
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.pace import PostgresPace
 
@@ -34,11 +36,14 @@ class PaceHealth:
     def __init__(self, settings: Settings, session: Session) -> None:
         self._settings = settings
         self._session = session
-        self._ports = pace_ports(settings, session)
         self._kept: tuple[PaceState, float] | None = None
         self._wake = Event()
         self._thread: Thread | None = None
         self._is_closed = False
+
+    @cached_property
+    def _ports(self) -> PacePorts:
+        return pace_ports(self._settings, self._session)
 
     def __call__(self, now: datetime | None = None) -> Pace:
         """The pace that holds now.

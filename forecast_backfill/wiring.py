@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from datetime import date as Date
@@ -19,6 +19,7 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.core.version import Winner
 from forecast_backfill.landing.reader import FileLanding
+from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.ports import Checkpoint, Clock, Engine, Ports, RunRequest, Step
 from forecast_backfill.settings import PREFIX, Settings
 from forecast_backfill.warehouse.connect import Session, resolve_database_url
@@ -171,14 +172,17 @@ def open_wiring(
 ) -> Iterator[Wiring]:
     """Everything that a run of `workload` needs, closed at the end of the block."""
     clock = SystemClock()
-    with open_session(settings, workload, is_bounded=True) as session:
+    with (
+        open_session(settings, workload, is_bounded=True) as session,
+        closing(PaceHealth(settings, session)) as health,
+    ):
         calendar = calendar_in(session, settings, clock)
         ports = Ports(
             landing=FileLanding(settings.landing_directory),
             engine=load_engine(settings),
             ledger=PostgresLedger(session),
             warehouse=PostgresWarehouse(session),
-            control=control_of(settings, session),
+            control=control_of(settings, session, health),
             slots=PostgresSlots(session),
             waits=PostgresWaits(session),
             rate=PostgresRate(session),
