@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from forecast_backfill.app.operate import in_force
+from forecast_backfill.cli.capacity import measure_now
 from forecast_backfill.cli.turning import json_option, knob_fields, reason_option, say, turn
 from forecast_backfill.control_wiring import control_of
 from forecast_backfill.core.errors import UsageRefused
@@ -24,6 +25,7 @@ OFF = "off"
 def command(slots: str | None, rate: str | None, reason: str, as_json: bool) -> int:
     """Let backfill hold at most N slots, 0 for none; auto is slots less the nightly peak.
 
+    auto measures the peak anew, as `forecast-backfill capacity --apply` does.
     It takes hold at the next partition boundary, also of runs that are under way. --rate limits the
     rows a second, alone or beside N.
     """
@@ -36,6 +38,8 @@ def command(slots: str | None, rate: str | None, reason: str, as_json: bool) -> 
         knobs = None
         if asked is not None:
             knobs = turn(session, Workload.BACKFILL, "cap", reason=reason, cap=asked)
+        if slots == AUTO:
+            measure_now(settings, session, is_applied=True)
         if wanted is not None:
             knobs = turn(session, Workload.BACKFILL, "rate", reason=reason, rate=wanted)
         assert knobs is not None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 from datetime import UTC, datetime
 
 import click
 
 from forecast_backfill.app.measure_capacity import measure, measure_and_apply
+from forecast_backfill.cli.turning import user
 from forecast_backfill.core.capacity_measure import CapacityMeasure
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings, load_settings
@@ -58,7 +57,7 @@ def measure_now(
     now = datetime.now(UTC)
     with open_capacity_ports(settings, session, nights=nights, headroom=headroom) as ports:
         if is_applied:
-            return measure_and_apply(now, by=_user(), ports=ports)
+            return measure_and_apply(now, by=user(), ports=ports)
         return measure(now, ports=ports)
 
 
@@ -96,10 +95,3 @@ def _print(measured: CapacityMeasure, *, is_applied: bool) -> None:
         click.echo("applied: in force wherever the cap is automatic")
     else:
         click.echo("next: forecast-backfill capacity --apply")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run under a number that has no name
-        return f"uid {os.getuid()}"

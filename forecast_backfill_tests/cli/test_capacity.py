@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
+from forecast_backfill.cli.cap import command as cap
 from forecast_backfill.cli.capacity import command
 from forecast_backfill.core.peak import NightStep, Usage
 from forecast_backfill.core.states import Workload
@@ -82,3 +83,18 @@ def test_apply_puts_the_measure_in_force(settings):
     assert "applied: in force wherever the cap is automatic" in run("--apply")
     measured, _ = stored(settings)
     assert (measured.peak, measured.cap) == (5, 5)
+
+
+def test_an_automatic_cap_is_measured_anew(settings):
+    record_nights(settings, 3)
+    words = ("auto", "--reason", "the deploy is over", "--json")
+    done = CliRunner().invoke(cap, words, standalone_mode=False)
+    assert done.exception is None, done.exception
+    assert json.loads(done.output)["cap_in_force"] == 5
+    assert stored(settings)[0].peak == 5
+
+
+def test_a_cap_that_is_set_measures_nothing(settings):
+    done = CliRunner().invoke(cap, ("3", "--reason", "a sale"), standalone_mode=False)
+    assert done.exception is None, done.exception
+    assert stored(settings) is None
