@@ -9,7 +9,11 @@ import pytest
 from dagster import DagsterInstance, job, op
 
 from forecast_backfill.core.night_state import NightHours
-from forecast_backfill.dagster_defs.night_records import RunRecords, night_steps
+from forecast_backfill.dagster_defs.night_records import (
+    RunRecords,
+    night_steps,
+    open_run_records,
+)
 from forecast_backfill.dagster_defs.tags import WORKLOAD_TAG
 
 HOURS = NightHours(nightly_time=Time(3, 30), cut_off_time=Time(5), zone=UTC)
@@ -98,3 +102,17 @@ def test_more_runs_than_a_page_are_all_read(instance, monkeypatch):
         for _ in range(5)
     }
     assert {each.run_id for each in steps_of(instance)} == runs
+
+
+def test_the_records_are_read_with_and_without_a_dagster_home(site, monkeypatch):
+    with DagsterInstance.get() as instance:
+        run = night.execute_in_process(instance=instance, tags=NIGHTLY)
+    for has_home in (True, False):
+        if not has_home:
+            monkeypatch.delenv("DAGSTER_HOME")
+        now = datetime.now(UTC)
+        with open_run_records() as records:
+            found = night_steps(
+                records, since=now - timedelta(hours=1), now=now, hours=HOURS, weights={}
+            )
+        assert [each.run_id for each in found] == [run.run_id] * 2
