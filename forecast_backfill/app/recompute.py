@@ -114,6 +114,8 @@ def recompute(
         row = view.ledger(partition)
         if row is None or row.status is not PartitionStatus.DONE:
             return NotRecomputed(partition=partition, reason="it is not done")
+        if row.is_merged:
+            return NotRecomputed(partition=partition, reason="it was merged from two writers")
         if row.output is not OutputState.CURRENT or row.identity != identity:
             reason = "its source, code or dimensions have changed since"
             return NotRecomputed(partition=partition, reason=reason)

@@ -80,6 +80,13 @@ def test_a_changed_source_proves_nothing_and_another_is_taken(wiring):
     assert isinstance(proved, Same)
 
 
+def test_a_merged_partition_proves_nothing(wiring, database_url):
+    execute(database_url, f"UPDATE partition_ledger SET is_merged = true WHERE date = '{FIRST}'")
+    assert recompute(
+        FIRST_R01, ports=proof_ports(wiring), canonical_rows=canonical_rows
+    ) == NotRecomputed(partition=FIRST_R01, reason="it was merged from two writers")
+
+
 def test_an_engine_that_is_not_deterministic_is_found(wiring):
     class Unsteady:
         code_version = wiring.ports.engine.code_version

@@ -128,6 +128,17 @@ def test_a_source_that_came_since_is_due_not_wrong(wiring, settings):
     ]
 
 
+def test_a_merged_partition_is_the_seam_audit_s_to_prove(wiring, settings, database_url):
+    execute(database_url, f"UPDATE partition_ledger SET is_merged = true WHERE date = '{FIRST}'")
+    land(settings.landing_directory, FIRST_R01, good_lines(FIRST_R01, quantity="3"))
+    mixed, same = prove(wiring, PARTITIONS[:2])
+    assert mixed == Unproved(
+        partition=FIRST_R01,
+        reason="stored as recorded, merged from two writers; reconcile --seam audits it",
+    )
+    assert isinstance(same, Proved)
+
+
 def test_a_source_that_is_refused_now_leaves_the_ledger_as_witness(wiring, settings, database_url):
     land(settings.landing_directory, FIRST_R01, [line(1, day=FIRST, store="s2")])
     (calm,) = prove(wiring, [FIRST_R01])
