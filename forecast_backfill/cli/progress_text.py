@@ -8,8 +8,10 @@ from forecast_backfill.warehouse.campaigns import CampaignProgress
 def describe(progress: CampaignProgress) -> str:
     """One line: counts, rate and time left."""
     failed = progress.failed + progress.mismatched + progress.refused
+    back = f"{progress.rolled_back} rolled back · " if progress.rolled_back else ""
     return (
-        f"{current(progress)}/{progress.requested} done · {progress.quarantined} quarantined · "
+        f"{current(progress)}/{progress.requested} done · {back}"
+        f"{progress.quarantined} quarantined · "
         f"{failed} failed · {progress.left} left · {progress.rate:.0f}/min · "
         f"ETA {clock(progress.eta_seconds)}"
     )
@@ -46,6 +48,7 @@ def as_fields(progress: CampaignProgress) -> dict[str, object]:
         "mismatched": progress.mismatched,
         "refused": progress.refused,
         "failed": progress.failed,
+        "rolled_back": progress.rolled_back,
         "running": progress.running,
         "left": progress.left,
         "rate_per_minute": round(progress.rate, 1),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import click
 
 from forecast_backfill.app.operate import TimeLeft, split_time_left
+from forecast_backfill.cli.kept_text import kept_fields, kept_line
 from forecast_backfill.cli.progress_text import as_fields, clock, describe
 from forecast_backfill.cli.workload_text import (
     WorkloadState,
@@ -20,6 +21,7 @@ from forecast_backfill.cli.workload_text import (
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
+from forecast_backfill.warehouse.acceptances import superseded_size
 from forecast_backfill.warehouse.campaigns import (
     Campaign,
     CampaignProgress,
@@ -29,7 +31,7 @@ from forecast_backfill.warehouse.campaigns import (
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.quarantines import Quarantine, list_quarantines
 from forecast_backfill.warehouse.waits import WaitSum, sum_waits, sum_work
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring import SystemClock, open_session
 
 SHOWN_CAMPAIGNS = 10
 SHOWN_QUARANTINES = 10
@@ -61,10 +63,14 @@ def command(campaign_id: str | None, as_json: bool) -> int:
         workloads = [
             read_workload(session, settings, each) for each in (Workload.BACKFILL, Workload.NIGHTLY)
         ]
+        size = superseded_size(session)
+    now, days = SystemClock().now(), settings.superseded_days
     if as_json:
-        click.echo(json.dumps(_fields(workloads, states, overall, refused)))
+        kept = kept_fields(size, now=now, days=days)
+        click.echo(json.dumps({**_fields(workloads, states, overall, refused), "kept": kept}))
     else:
         _print(workloads, states, overall, refused)
+        click.echo(kept_line(size, now=now, days=days))
     return 0
 
 

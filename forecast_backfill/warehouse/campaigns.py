@@ -53,6 +53,7 @@ class CampaignProgress:
     last_event_at: datetime | None
     rate: float
     eta_seconds: float | None
+    rolled_back: int = 0
 
     @property
     def ended(self) -> int:
@@ -127,7 +128,16 @@ def _progress(
     seconds = min(window_seconds, max(row["age_seconds"] or window_seconds, 1.0))
     rate = row["recent"] * 60.0 / seconds
     eta = left * 60.0 / rate if rate else (None if left else 0.0)
-    counts = ("done", "unchanged", "quarantined", "refused", "mismatched", "failed", "running")
+    counts = (
+        "done",
+        "unchanged",
+        "quarantined",
+        "refused",
+        "mismatched",
+        "failed",
+        "rolled_back",
+        "running",
+    )
     return CampaignProgress(
         campaign_id=campaign_id,
         requested=requested,

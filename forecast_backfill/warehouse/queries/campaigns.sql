@@ -42,6 +42,7 @@ SELECT count(*) AS touched,
        count(*) FILTER (WHERE kind = 'refused') AS refused,
        count(*) FILTER (WHERE kind = 'mismatched') AS mismatched,
        count(*) FILTER (WHERE kind = 'failed') AS failed,
+       count(*) FILTER (WHERE kind = 'rolled_back') AS rolled_back,
        count(*) FILTER (WHERE kind = 'started') AS running,
        count(*) FILTER (
            WHERE kind <> 'started'
@@ -78,6 +79,7 @@ SELECT count(*) AS touched,
        count(*) FILTER (WHERE kind = 'refused') AS refused,
        count(*) FILTER (WHERE kind = 'mismatched') AS mismatched,
        count(*) FILTER (WHERE kind = 'failed') AS failed,
+       count(*) FILTER (WHERE kind = 'rolled_back') AS rolled_back,
        count(*) FILTER (WHERE kind = 'started') AS running,
        count(*) FILTER (
            WHERE kind <> 'started'
