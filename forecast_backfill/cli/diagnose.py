@@ -13,6 +13,7 @@ from forecast_backfill.core.duplicates import Writer
 from forecast_backfill.warehouse.doubled_table import Asked
 
 MOST_SHOWN = 20
+MOST_WRITERS = 10
 
 
 @click.group("diagnose")
@@ -50,8 +51,10 @@ def _show(found: Finding) -> None:
                f"{found.signature.reason}")  # fmt: skip
     if found.copies.ties:
         click.echo(f"  {found.copies.ties} keys have no newest row: versions tie, values differ")
-    for writer in found.writers:
+    for writer in found.writers[:MOST_WRITERS]:
         click.echo(f"  {writer.rows} rows by {_described(writer)}")
+    if len(found.writers) > MOST_WRITERS:
+        click.echo(f"  and {len(found.writers) - MOST_WRITERS} more writers")
 
 
 def _described(writer: Writer) -> str:
