@@ -74,7 +74,7 @@ def judge_sources(*, landed: int, missing: Sequence[str], total: int) -> Preflig
     """Whether the sources are landed with their manifests; `missing` names the others."""
     if not missing:
         return _pass("sources", f"all {total} are landed with their manifests")
-    named = ", ".join(missing[:SHOWN]) + (" …" if len(missing) > SHOWN else "")
+    named = _first(missing, ", ")
     told = f"{len(missing)} of {total} have no manifest and would be quarantined: {named}"
     next_command = "wait for the delivery, or leave them out (--from, --to, --regions)"
     if landed == 0:
@@ -107,16 +107,15 @@ def judge_contract(verdicts: Mapping[Date, Verdict]) -> PreflightLine:
             case Accepted() | Degraded():
                 continue
             case NeedsOverride(reasons=reasons) | Refused(reasons=reasons):
-                refused.append(f"{day}: {'; '.join(reasons)}")
+                refused.append(f"{day}: {_first(reasons, '; ')}")
             case _:
                 assert_never(verdict)
     if not refused:
-        return _pass("contract", f"all {len(verdicts)} windows over the range will be taken")
-    named = " · ".join(refused[:SHOWN]) + (" …" if len(refused) > SHOWN else "")
+        return _pass("contract", f"windows over the range that will be taken: all {len(verdicts)}")
     return _look(
         "contract",
-        f"{len(refused)} of {len(verdicts)} windows will not be fitted: {named}",
-        "forecast-backfill quarantine list",
+        f"{len(refused)} of {len(verdicts)} windows will not be fitted: {_first(refused, ' · ')}",
+        "forecast-backfill quarantine list, and the deliveries that are missing",
     )
 
 
@@ -189,6 +188,10 @@ def _look(name: str, told: str, next_command: str) -> PreflightLine:
 
 def _stop(name: str, told: str, next_command: str) -> PreflightLine:
     return PreflightLine(name=name, standing=Standing.STOP, told=told, next_command=next_command)
+
+
+def _first(names: Sequence[str], between: str) -> str:
+    return between.join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
 
 
 def _size(count: int) -> str:

@@ -111,7 +111,7 @@ def test_a_missing_manifest_is_named(settings):
 
 
 def test_tonights_window_is_judged_as_the_campaign_will_leave_it(settings):
-    assert line(told(), "contract")["told"] == "all 1 windows over the range will be taken"
+    assert line(told(), "contract")["told"] == "windows over the range that will be taken: all 1"
     for day in days(5, 1):
         (settings.landing_directory / f"date={day}" / "region=R02" / "manifest.json").unlink()
     found = line(told(), "contract")

@@ -104,7 +104,7 @@ def verdict_of(holes):
 
 def test_windows_that_will_be_taken_pass():
     assert judge_contract({date(2026, 11, 10): verdict_of(0)}).told == (
-        "all 1 windows over the range will be taken"
+        "windows over the range that will be taken: all 1"
     )
 
 
