@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SPARK := $(VENV)/.spark
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench bench-forecast clean
@@ -17,12 +18,17 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,forecast,dev]'
 	@touch $(STAMP)
 
+# Half a gigabyte that only the tests and whoever runs on Spark need; the demo does without.
+$(SPARK): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'
+	@touch $(SPARK)
+
 setup: $(STAMP) ## Make the virtual environment and install the tested set
 
 demo: $(STAMP) ## Run the main job on real grocery data and leave the UI running
 	$(BIN)/forecast-backfill demo
 
-test: $(STAMP) ## Run the tests
+test: $(SPARK) ## Run the tests
 	$(BIN)/python -m pytest -n 3
 
 check: $(STAMP) ## Lint, types of core and app, direction of imports
