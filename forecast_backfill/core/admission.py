@@ -29,10 +29,10 @@ class Conditions:
 
     `cap` counts the slots that on-call asked for, None is automatic; `nightly_peak` is what nightly
     was measured to hold at most, headroom included. `reason` is why it is paused, `cap_reason` why
-    that cap was asked for. `holds` are the windows in which slots are held
-    for nightly, `reserved` the slots of nightly fits that are due or running. `partition_seconds`
-    is how long a partition of backfill takes at the 95th percentile. `rate` is rows a second, None
-    without a limit.
+    that cap was asked for. `holds` are the windows in which slots are held for nightly, `reserved`
+    the slots of nightly fits that are due or running, or that nightly tasks wait for.
+    `partition_seconds` is how long a partition of backfill takes at the 95th percentile. `rate` is
+    rows a second, None without a limit.
     """
 
     now: datetime

@@ -85,7 +85,9 @@ class PostgresControl:
             cap=row["cap"],
             slots=self._settings.slots,
             nightly_peak=outlook.peak,
-            reserved=self._settings.fit_slots if row["is_fit_due"] else 0,
+            reserved=max(
+                self._settings.fit_slots if row["is_fit_due"] else 0, row["nightly_waiting"]
+            ),
             holds=outlook.holds,
             pace=pace,
             partition_seconds=outlook.partition_seconds,

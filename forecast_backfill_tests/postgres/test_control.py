@@ -9,8 +9,10 @@ import psycopg
 import pytest
 
 from forecast_backfill.control_wiring import control_of
+from forecast_backfill.core.admission import WaitCause
 from forecast_backfill.core.errors import DatabaseInterrupted, EpochRaised
 from forecast_backfill.core.states import Workload
+from forecast_backfill.ports import RunRequest
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse import kill as kill_module
 from forecast_backfill.warehouse.connect import Session
@@ -18,6 +20,7 @@ from forecast_backfill.warehouse.control import change_knobs, list_changes, read
 from forecast_backfill.warehouse.kill import kill, reopen
 from forecast_backfill.warehouse.leases import PostgresSlots, list_flights
 from forecast_backfill.warehouse.partitions import PostgresWarehouse
+from forecast_backfill.warehouse.waits import PostgresWaits
 from forecast_backfill_tests.postgres.rows import PARTITION, REQUEST, fetch, open_session
 
 BACKFILL, NIGHTLY = Workload.BACKFILL, Workload.NIGHTLY
@@ -85,6 +88,32 @@ def test_a_kill_that_pauses_leaves_nothing_running_until_it_is_reopened(database
         assert (found.is_paused, found.reason) == (True, "bad transform (ana)")
         knobs = reopen(session, BACKFILL, reason="all cancelled", changed_by="ana")
         assert (knobs.epoch, knobs.intent) == (3, "running")
+
+
+def test_a_knob_is_turned_at_once_while_commits_hold_the_epoch(database: str) -> None:
+    """Under load there is a commit in flight at any time: a pause must not wait for none."""
+    with (
+        open_session(database) as session,
+        open_session(database, lock_timeout_seconds=0.2) as oncall,
+        PostgresWarehouse(session).transaction(PARTITION, REQUEST) as transaction,
+    ):
+        transaction.hold_epoch()
+        turn(oncall, "pause", "deploy", intent="paused")
+        turn(oncall, "cap", "lag", cap=(0,))
+        with pytest.raises(DatabaseInterrupted, match="lock timeout"):
+            turn(oncall, "kill", "without the gate", epochs=1)
+
+
+def test_a_nightly_task_that_waits_for_a_slot_has_one_reserved(database: str) -> None:
+    nightly = RunRequest(workload=NIGHTLY, run_id="night", campaign_id=None, epoch=1)
+    with open_session(database) as session:
+        control = control_of(Settings(slots=4, nightly_peak=0), session)
+        assert control.conditions(BACKFILL).reserved == 0
+        waits = PostgresWaits(session)
+        waits.add(nightly, WaitCause.CAP, reason="all taken", seconds=0.5, is_over=False)
+        assert control.conditions(BACKFILL).reserved == 1
+        waits.add(nightly, WaitCause.CAP, reason="all taken", seconds=0.0, is_over=True)
+        assert control.conditions(BACKFILL).reserved == 0
 
 
 def test_a_kill_of_backfill_leaves_nightly_alone(database: str) -> None:

@@ -23,7 +23,11 @@ SELECT control.epoch, control.intent, control.cap, control.rate,
                  SELECT FROM training_window
                  WHERE date = seal.date AND verdict IN ('refused', 'needs_override')
              )
-       ) AS is_fit_due
+       ) AS is_fit_due,
+       (
+           SELECT count(*) FROM workload_wait
+           WHERE workload = 'nightly' AND cause = 'cap' AND held_until > clock_timestamp()
+       ) AS nightly_waiting
 FROM workload_control AS control
 LEFT JOIN LATERAL (
     SELECT reason || ' (' || changed_by || ')' AS told FROM workload_change
@@ -89,8 +93,9 @@ SELECT pg_advisory_unlock(:flight_class, index), pg_advisory_unlock(:slot_class,
 FROM unnest(CAST(:taken AS integer[])) AS index;
 
 -- name: terminate_holders(lock_class, number)
--- Ends every other session that holds a lock of the class (with that number, where one is named).
-SELECT pid, pg_terminate_backend(pid) AS is_ended
+-- Ends every other session that holds a lock of the class (with that number, where one is named), and
+-- waits until it is gone.
+SELECT pid, pg_terminate_backend(pid, 5000) AS is_ended
 FROM (
     SELECT DISTINCT pid FROM pg_locks
     WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND pid <> pg_backend_pid()

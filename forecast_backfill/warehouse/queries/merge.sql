@@ -188,4 +188,4 @@ FROM (SELECT pg_advisory_xact_lock_shared(:gate_class, :number) IS NULL AS is_op
      workload_control
 LEFT JOIN partition_ledger AS ledger ON ledger.date = :date AND ledger.region = :region
 WHERE workload_control.workload = :workload AND gate.is_open IS NOT NULL
-FOR SHARE OF workload_control;
+FOR KEY SHARE OF workload_control;

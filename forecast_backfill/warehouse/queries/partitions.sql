@@ -8,7 +8,7 @@ SELECT epoch
 FROM (SELECT pg_advisory_xact_lock_shared(:gate_class, :number) IS NULL AS is_open OFFSET 0) AS gate,
      workload_control
 WHERE workload = :workload AND gate.is_open IS NOT NULL
-FOR SHARE OF workload_control;
+FOR KEY SHARE OF workload_control;
 
 -- name: delete_partition(date, region)!
 DELETE FROM daily_demand WHERE date = :date AND region = :region;
