@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.pace import PostgresPace
 from forecast_backfill.warehouse.signals.short_wait import wait_until
+from forecast_backfill.wiring import open_wiring
 from forecast_backfill_tests.postgres.rows import fetch
 
 CALM = Settings(pace_thresholds="canary_read=100/200/300")
@@ -121,3 +123,18 @@ def test_what_was_read_is_kept_for_a_moment(session: Session, database: str):
         assert health.state() is first
         time.sleep(0.3)
         assert health.state() is not first
+
+
+def test_admission_of_a_worker_is_told_the_pace(database: str, tmp_path: Path):
+    settings = Settings(
+        database_url=database,
+        home=tmp_path,
+        pace_thresholds="connection_use=0.0001/0.0002/0.0003",
+    )
+    with open_wiring(settings, workload=Workload.BACKFILL, run_id="r") as wiring:
+        pace = wiring.ports.control.conditions(Workload.BACKFILL).pace
+        nightly = wiring.ports.control.conditions(Workload.NIGHTLY).pace
+    assert pace.level is PaceLevel.PAUSED
+    assert pace.reason.startswith("connection_use is ")
+    assert nightly.level is PaceLevel.FULL
+    assert wait_until(lambda: not lookers(), 30)
