@@ -23,7 +23,7 @@ from forecast_backfill.core.parity import Exclusion, Mismatch
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.source import ControlTotals, FaultReport
 from forecast_backfill.core.states import OutputState, PartitionStatus, Workload
-from forecast_backfill.core.strategy import Target
+from forecast_backfill.core.strategy import Choice, Target
 from forecast_backfill.core.version import Authority, Version, Winner
 
 
@@ -149,7 +149,7 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What the commit records next to the rows."""
+    """What the commit records next to the rows; `choice` is how they were written, and why."""
 
     identity: OutputIdentity
     fingerprint: Fingerprint
@@ -158,6 +158,7 @@ class Completion:
     version: Version
     replaced_rows: int
     seconds: float
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +175,6 @@ class MergeCompletion:
     counts: MergeCounts
     holds: bool
     is_guest: bool
-    reason: str
 
 
 class Ledger(Protocol):

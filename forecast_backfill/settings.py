@@ -16,6 +16,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 from forecast_backfill.capacity_settings import CapacitySettings
 from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.isolation_settings import IsolationSettings
+from forecast_backfill.layout_settings import LayoutSettings
 from forecast_backfill.night_settings import NightSettings
 from forecast_backfill.pace_settings import PaceSettings
 from forecast_backfill.spark_settings import SparkSettings
@@ -29,14 +30,17 @@ def _default_regions() -> tuple[str, ...]:
     return tuple(f"R{number:02d}" for number in range(1, 41))
 
 
-class Settings(NightSettings, CapacitySettings, PaceSettings, SparkSettings, IsolationSettings):
+class Settings(
+    NightSettings, CapacitySettings, PaceSettings, SparkSettings, IsolationSettings, LayoutSettings
+):
     """All settings. A relative path is taken from DAGSTER_HOME, else from the working directory.
 
     `regions` is append-only: a region that was removed leaves its partitions without an owner.
     `batch_size` counts partitions a Dagster run; "all" puts a whole range into one run, which
     `dagster asset materialize --partition-range` asks for. `seam` None means the latest partition
     date. `slots` counts partition tasks and fits that the engine runs at once, `nightly_peak` the
-    most that nightly held of them, `fit_slots` how many a fit takes.
+    most that nightly held of them, `fit_slots` how many a fit takes. What a campaign replaced has
+    been kept long enough after `superseded_days`.
     """
 
     model_config = SettingsConfigDict(
@@ -59,6 +63,7 @@ class Settings(NightSettings, CapacitySettings, PaceSettings, SparkSettings, Iso
     lock_timeout_seconds: float = Field(default=30.0, gt=0, le=LONGEST_TIMEOUT)
     statement_timeout_seconds: float = Field(default=120.0, gt=0, le=LONGEST_TIMEOUT)
     idle_in_transaction_timeout_seconds: float = Field(default=60.0, gt=0, le=LONGEST_TIMEOUT)
+    superseded_days: int = Field(default=30, ge=1, le=3650)
 
     @field_validator("home", "landing")
     @classmethod

@@ -17,6 +17,7 @@ from forecast_backfill.core.calendar import Calendar, build_calendar
 from forecast_backfill.core.errors import DatabaseInterrupted, SettingRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
+from forecast_backfill.core.strategy import Layout, Target
 from forecast_backfill.core.version import Winner
 from forecast_backfill.landing.reader import FileLanding
 from forecast_backfill.pace_health import PaceHealth
@@ -144,6 +145,16 @@ class Wiring:
         )
 
 
+def target_of(settings: Settings) -> Target:
+    """The table as the settings want it; who wants leaves accepts what their swap means."""
+    layout = settings.table_layout
+    return Target(
+        layout=layout,
+        large_rows=settings.large_rows,
+        needs_one_version=layout is not Layout.LEAVES,
+    )
+
+
 @contextmanager
 def open_session(
     settings: Settings, workload: Workload, *, is_bounded: bool = False
@@ -181,7 +192,7 @@ def open_wiring(
             landing=FileLanding(settings.landing_directory),
             engine=load_engine(settings),
             ledger=PostgresLedger(session),
-            warehouse=PostgresWarehouse(session),
+            warehouse=PostgresWarehouse(session, target_of(settings)),
             control=control_of(settings, session, health),
             slots=PostgresSlots(session),
             waits=PostgresWaits(session),

@@ -102,6 +102,7 @@ class _Work:
             version=version,
             replaced_rows=replaced_rows,
             seconds=self.ports.clock.monotonic() - self.attempt.started,
+            choice=self.choice,
         )
 
 
@@ -152,11 +153,12 @@ def _choose(
 def _replace(work: _Work) -> Written:
     transaction, prepared = work.transaction, work.prepared
     version = _version_of(work)
+    # A leaf is built before the old rows are read: until then no lock is held that a swap takes.
+    is_swap = work.choice.primitive is WritePrimitive.SWAP_LEAF
+    replaced_rows = transaction.swap_leaf(prepared.rows, version) if is_swap else 0
     transaction.keep_superseded(prepared.fingerprint, version)
     work.pass_step(Step.SUPERSEDED_KEPT)
-    if work.choice.primitive is WritePrimitive.SWAP_LEAF:
-        replaced_rows = transaction.swap_leaf(prepared.rows, version)
-    else:
+    if not is_swap:
         replaced_rows = transaction.replace(prepared.rows, version)
     if work.standing.is_merged:
         transaction.forget_claims()
@@ -207,7 +209,6 @@ def _merge(work: _Work) -> Written:
             counts=expected.counts,
             holds=expected.floor == version,
             is_guest=work.attempt.is_guest,
-            reason=work.choice.reason,
         )
     )
     return _written(work, completion, identity, fingerprint, expected.counts)

@@ -23,7 +23,7 @@ from forecast_backfill.core.merge import (
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import PartitionStatus, sources_of
 from forecast_backfill.core.version import Authority, Version
-from forecast_backfill.ports import MergeCompletion, RunRequest
+from forecast_backfill.ports import Completion, MergeCompletion, RunRequest
 from forecast_backfill.warehouse.binary_rows import CHUNK_ROWS
 from forecast_backfill.warehouse.copy_rows import copy_rows
 from forecast_backfill.warehouse.statements import statements
@@ -161,10 +161,15 @@ def complete_merge(
     )
 
 
+def choice_detail(completion: Completion) -> dict[str, str]:
+    """How the rows were written, and why, for the history."""
+    choice = completion.choice
+    return {} if choice is None else {"primitive": choice.primitive, "why": choice.reason}
+
+
 def _detail(request: RunRequest, done: MergeCompletion) -> dict[str, Any]:
     return {
-        "primitive": "merge",
-        "reason": done.reason,
+        **choice_detail(done.claim),
         "winner": request.winner,
         "authority": int(done.claim.version.authority),
         "source_version": done.claim.version.source_version,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 import psycopg
@@ -16,7 +16,7 @@ from forecast_backfill.core.identity import OutputIdentity
 from forecast_backfill.core.merge import Claim, Key, MergeRow, Standing
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import PartitionStatus, sources_of
-from forecast_backfill.core.strategy import Target
+from forecast_backfill.core.strategy import Layout, Target
 from forecast_backfill.core.version import Authority, Version
 from forecast_backfill.ports import Completion, MergeCompletion, Rows, RunRequest
 from forecast_backfill.warehouse.connect import Session
@@ -29,8 +29,10 @@ from forecast_backfill.warehouse.fences import (
     take_lease,
     take_lease_last,
 )
+from forecast_backfill.warehouse.leaf_layout import ensure_leaf, find_layout, make_leaves
 from forecast_backfill.warehouse.ledger import refused_move
 from forecast_backfill.warehouse.merge import (
+    choice_detail,
     claim_of,
     complete_merge,
     merge_rows,
@@ -39,34 +41,59 @@ from forecast_backfill.warehouse.merge import (
     standing_of,
 )
 from forecast_backfill.warehouse.statements import statements
+from forecast_backfill.warehouse.swap_leaf import (
+    BuiltLeaf,
+    build_leaf,
+    fingerprint_built,
+    swap_leaf,
+)
 
 
 class PostgresWarehouse:
     """Where `daily_demand` is stored, over one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, wanted: Target | None = None) -> None:
         self._session = session
+        self._wanted = Target() if wanted is None else wanted
+        self._target: Target | None = None
 
     def target(self) -> Target:
-        """How the table is laid out, and from which size on a leaf is swapped."""
-        return Target()
+        """How the table is laid out, and from which size on a leaf is swapped.
+
+        Leaves that are wanted are made, once. Raises SettingRefused where the table holds rows.
+        """
+        if self._target is None:
+            with self._session.use() as connection:
+                layout = find_layout(connection)
+                if self._wanted.layout is Layout.LEAVES and layout is Layout.PLAIN:
+                    make_leaves(connection)
+                    layout = Layout.LEAVES
+            self._target = replace(self._wanted, layout=layout)
+        return self._target
 
     @contextmanager
     def transaction(
         self, partition: Partition, request: RunRequest
     ) -> Iterator[PostgresPartitionTransaction]:
         """One READ COMMITTED transaction over the partition; an exception rolls it all back."""
+        layout = self.target().layout
         with self._session.transaction() as connection:
-            yield PostgresPartitionTransaction(connection, partition, request)
+            yield PostgresPartitionTransaction(connection, partition, request, layout)
 
 
 class PostgresPartitionTransaction:
     """The steps of one replacement, on an open transaction."""
 
     def __init__(
-        self, connection: psycopg.Connection[Any], partition: Partition, request: RunRequest
+        self,
+        connection: psycopg.Connection[Any],
+        partition: Partition,
+        request: RunRequest,
+        layout: Layout = Layout.PLAIN,
     ) -> None:
         self._connection = connection
+        self._layout = layout
+        self._built: BuiltLeaf | None = None
         self._partition = partition
         self._request = request
         self._key = {"date": partition.date, "region": partition.region}
@@ -138,6 +165,7 @@ class PostgresPartitionTransaction:
 
     def replace(self, rows: Rows, version: Version) -> int:
         """Delete the partition's rows and write `rows` (a pyarrow Table); how many were deleted."""
+        self._ensure_leaf()
         deleted: int = statements().delete_partition(self._connection, **self._key)
         if rows.num_rows:
             copy_rows(
@@ -148,6 +176,17 @@ class PostgresPartitionTransaction:
                 chunk_rows=self._request.chunk_rows,
             )
         return deleted
+
+    def swap_leaf(self, rows: Rows, version: Version) -> int:
+        """Build a leaf of `rows` that takes the old one's place at the end; rows of the old one."""
+        table = cast("pa.Table", rows)
+        chunk_rows = self._request.chunk_rows
+        self._built = build_leaf(self._connection, self._partition, table, version, chunk_rows)
+        return self._built.replaced_rows
+
+    def _ensure_leaf(self) -> None:
+        if self._layout is Layout.LEAVES:
+            ensure_leaf(self._connection, self._partition)
 
     def stored_rows(self) -> Mapping[Key, MergeRow]:
         """The partition's rows as the oracle of a merge reads them, hashed by the database."""
@@ -160,6 +199,7 @@ class PostgresPartitionTransaction:
     def merge(self, rows: Rows, version: Version, standing: Standing) -> int:
         """Merge `rows` by version, row by row; how many rows that added, changed or removed."""
         table = cast("pa.Table", rows)
+        self._ensure_leaf()
         return merge_rows(
             self._connection,
             self._partition,
@@ -187,13 +227,20 @@ class PostgresPartitionTransaction:
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of what is stored now, computed by the database from the columns."""
         date, region = self._partition.date, self._partition.region
-        row = statements().fingerprint_partition(
-            self._connection, **self._key, prefix=canonical_text((date.isoformat(), region))
-        )
+        asked = {**self._key, "prefix": canonical_text((date.isoformat(), region))}
+        if self._built is None:
+            row = statements().fingerprint_partition(self._connection, **asked)
+        else:
+            row = fingerprint_built(self._connection, self._built, asked)
         return Fingerprint(**{name: int(value) for name, value in row.items()})
 
     def complete(self, completion: Completion) -> None:
-        """Move the ledger to done, append the event, close an open quarantine."""
+        """Move the ledger to done, append the event, close an open quarantine.
+
+        A leaf that was built takes its place now: readers wait for nothing but the commit.
+        """
+        if self._built is not None:
+            swap_leaf(self._connection, self._partition, self._built)
         fingerprint, version = completion.fingerprint, completion.version
         exclusions = {rule: asdict(each) for rule, each in completion.exclusions.items()}
         row = statements().complete_partition(
@@ -214,6 +261,7 @@ class PostgresPartitionTransaction:
                     "data_version": fingerprint.data_version,
                     "lines": completion.totals.lines,
                     "replaced_rows": completion.replaced_rows,
+                    **choice_detail(completion),
                 }
             ),
         )

@@ -136,6 +136,7 @@ class Stage:
         writer: Writer,
         *,
         at: Callable[[Step], None] = lambda step: None,
+        reprocess: bool = False,
     ) -> Outcome | None:
         """One run of the writer; `at` is called at each step. None where it died."""
         wiring = self._take(writer.workload)
@@ -145,6 +146,7 @@ class Stage:
                 campaign_id=f"c{writer.number}" if writer.winner else None,
                 winner=writer.winner,
                 revision=writer.number,
+                reprocess=reprocess,
             ),
             run_id=f"run-{self._runs}",
         )
