@@ -353,3 +353,19 @@ def test_what_was_accepted_is_left(chain: Chain) -> None:
         "INSERT INTO campaign_acceptance VALUES ('spring', clock_timestamp(), 'ana', 'good')",
     )
     assert chain.roll_back("spring") == []
+
+
+def test_a_partition_whose_leaf_was_swapped_goes_back_too(
+    database_url: str, tmp_path: Path
+) -> None:
+    settings = settings_for(database_url, tmp_path, table_layout="leaves", large_rows=1)
+    with ExitStack() as stack:
+        chain = Chain(settings, stack)
+        chain.write(ONE, {A: 1, B: 1}, campaign="spring")
+        before = chain.everything()
+        chain.write(ONE, {A: 2}, campaign="summer")
+        assert chain.everything() != before
+        assert names(chain.roll_back("summer")) == ["RolledBack"]
+        assert chain.everything() == before
+        assert names(chain.roll_back("spring")) == ["RolledBack"]
+        assert chain.everything() == ([], [])
