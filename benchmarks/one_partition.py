@@ -44,11 +44,11 @@ def land_dimensions(directory: Path) -> None:
     pq.write_table(promotions, path)
 
 
-def land_sales(directory: Path, rows: int, seed: int) -> None:
+def land_sales(directory: Path, rows: int, seed: int, partition: Partition = PARTITION) -> None:
     """Lines that make `rows` rows, the same ones with other numbers for another seed."""
     layout = Layout(directory=directory)
     dice = Random(seed)
-    lines = list(_lines(rows, dice))
+    lines = list(_lines(rows, dice, partition))
     content = pack(_csv(LINE_COLUMNS, [",".join(line) for line in lines]))
     totals = ControlTotals(
         lines=len(lines),
@@ -56,13 +56,13 @@ def land_sales(directory: Path, rows: int, seed: int) -> None:
         revenue_cents=sum(int(line[6].replace(".", "")) for line in lines),
         stores=len({line[2] for line in lines}),
     )
-    path = layout.partition(PARTITION) / "sales.csv.gz"
+    path = layout.partition(partition) / "sales.csv.gz"
     place(path, content)
-    fields = manifest_fields(PARTITION, file=path.name, content=content, totals=totals)
-    place(layout.manifest(PARTITION), manifest_bytes(fields))
+    fields = manifest_fields(partition, file=path.name, content=content, totals=totals)
+    place(layout.manifest(partition), manifest_bytes(fields))
 
 
-def _lines(rows: int, dice: Random) -> Iterator[tuple[str, ...]]:
+def _lines(rows: int, dice: Random, partition: Partition) -> Iterator[tuple[str, ...]]:
     """Each product of each store once, and every tenth of them twice."""
     for number in range(rows + rows // 10):
         row = number if number < rows else (number - rows) * 10
@@ -73,7 +73,7 @@ def _lines(rows: int, dice: Random) -> Iterator[tuple[str, ...]]:
             f"b{dice.randrange(rows)}",
             STORES[row // len(PRODUCTS)],
             PRODUCTS[row % len(PRODUCTS)],
-            f"{PARTITION.date.isoformat()}T10:{number % 60:02d}:00-05:00",
+            f"{partition.date.isoformat()}T10:{number % 60:02d}:00-05:00",
             str(quantity),
             f"{cents // 100}.{cents % 100:02d}",
             f"{discount // 100}.{discount % 100:02d}",

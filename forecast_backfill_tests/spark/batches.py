@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 
-from forecast_backfill.batch_wiring import run_batch_of
+from forecast_backfill.batch_wiring import OpenSpark, run_batch_of
 from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
@@ -37,12 +37,12 @@ def run(
     partitions: Sequence[Partition] = PARTITIONS,
     run_id: str = "5f0c",
     *,
-    reprocess: bool = False,
+    open_spark: OpenSpark | None = None,
 ) -> list[Outcome]:
     """Run the partitions as a backfill; the outcomes by partition."""
     with open_wiring(settings, workload=Workload.BACKFILL, run_id=run_id) as wiring:
-        request = wiring.request(campaign_id="spark", reprocess=reprocess)
-        run_batch = run_batch_of(settings)
+        request = wiring.request(campaign_id="spark")
+        run_batch = run_batch_of(settings, open_spark)
         outcomes = run_batch(partitions, request, wiring.ports, lambda outcome: None)
     return sorted(outcomes, key=lambda outcome: outcome.partition)
 
@@ -52,6 +52,7 @@ class Background:
     """A batch in a thread of its own; `outcomes` or `error` once it is over."""
 
     settings: Settings
+    open_spark: OpenSpark | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     error: BaseException | None = None
     thread: threading.Thread = field(init=False)
@@ -72,7 +73,7 @@ class Background:
 
     def _run(self) -> None:
         try:
-            self.outcomes = run(self.settings)
+            self.outcomes = run(self.settings, open_spark=self.open_spark)
         except BaseException as error:  # noqa: BLE001 — the test looks at it
             self.error = error
 

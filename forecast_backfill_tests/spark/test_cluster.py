@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import psutil
 import psycopg
 import pytest
 
+from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.outcome import Quarantined, Unchanged, Written
 from forecast_backfill.core.states import Workload
+from forecast_backfill.engines.spark_session import open_spark
+from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.kill import kill
 from forecast_backfill.wiring import open_session
 from forecast_backfill_tests.app.campaigns import run_campaign, settings_for, stored_rows
@@ -31,14 +35,22 @@ from forecast_backfill_tests.spark.batches import (
 from forecast_backfill_tests.spark.servers import Cluster, wait_until
 
 
+@pytest.fixture(scope="module")
+def application(cluster: Cluster) -> Iterator[OpenSpark]:
+    """One Spark application for all tests: its driver and its executors take seconds to start."""
+    settings = load_settings(engine="spark", spark_master=cluster.master)
+    with open_spark(settings, Workload.BACKFILL) as session:
+        yield lambda: nullcontext(session)
+
+
 def test_a_bad_file_costs_its_own_partition_and_what_is_done_is_not_done_again(
-    cluster: Cluster, database: str, tmp_path: Path
+    cluster: Cluster, application: OpenSpark, database: str, tmp_path: Path
 ) -> None:
     settings = landed(database, tmp_path, cluster.master)
     bad = PARTITIONS[4]
     land(tmp_path / "landing", bad, [{"store_id": "s1", "sales_value": '"2,50"'}])
 
-    first = run(settings)
+    first = run(settings, open_spark=application)
     assert [type(each) for each in first] == [
         Quarantined if each == bad else Written for each in PARTITIONS
     ]
@@ -53,12 +65,12 @@ def test_a_bad_file_costs_its_own_partition_and_what_is_done_is_not_done_again(
 
 
 def test_an_executor_killed_at_work_loses_nothing_and_doubles_nothing(
-    cluster: Cluster, database: str, tmp_path: Path
+    cluster: Cluster, application: OpenSpark, database: str, tmp_path: Path
 ) -> None:
     settings = landed(database, tmp_path, cluster.master)
     held = PARTITIONS[7]
     with lease_held(database, held):
-        batch = Background(settings)
+        batch = Background(settings, application)
         batch.wait_until_running(held)
         wait_until(lambda: waiting_for_a_lease(database), "nobody waits for the lease")
         waiting = waiting_for_a_lease(database)
@@ -74,12 +86,12 @@ def test_an_executor_killed_at_work_loses_nothing_and_doubles_nothing(
 
 
 def test_a_kill_ends_the_running_job_and_nothing_commits_after_it(
-    cluster: Cluster, database: str, tmp_path: Path
+    cluster: Cluster, application: OpenSpark, database: str, tmp_path: Path
 ) -> None:
     settings = landed(database, tmp_path, cluster.master)
     held = PARTITIONS[7]
     with lease_held(database, held):
-        batch = Background(settings)
+        batch = Background(settings, application)
         batch.wait_until_running(held)
         with open_session(settings, Workload.BACKFILL) as session:
             kill(session, Workload.BACKFILL, reason="a test", changed_by="pytest")
