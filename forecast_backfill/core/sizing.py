@@ -37,7 +37,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A stretch without a stop: so many tasks surely end in it."""
+    """A stretch without a stop: so many tasks surely end in it, all of them by `end`."""
 
     start: datetime
     end: datetime
@@ -80,9 +80,9 @@ def size_campaign(*, tasks: int, each: TaskSeconds, room: Room, start: datetime)
     earliest = latest = start if tasks == 0 else None
     if waves:
         worst = waves * room.cap * each.p95
-        earliest = _end(stretches, work=tasks * each.average, at_least=each.average)
-        latest = _end(stretches, work=worst, at_least=each.p95)
-    parts = tuple(_parts(tasks, each, stretches))
+        earliest = _end(stretches, work=tasks * each.average, seconds=each.average)
+        latest = _end(stretches, work=worst, seconds=each.p95)
+    parts = tuple(_parts(tasks, each, stretches, latest))
     return Sizing(
         tasks=tasks,
         waves=waves,
@@ -111,46 +111,63 @@ def _stretches(each: TaskSeconds, room: Room, start: datetime) -> Iterator[_Stre
         yield begin, until, max(0, min(room.cap, room.slots - held))
 
 
-def _end(stretches: Sequence[_Stretch], *, work: float, at_least: float) -> datetime | None:
-    """When so many slot-seconds are done; None where that lies beyond the stretches."""
+def _end(stretches: Sequence[_Stretch], *, work: float, seconds: float) -> datetime | None:
+    """When so many slot-seconds of tasks of `seconds` are done; None beyond the stretches.
+
+    A slot that may start nothing more before a hold still ends the task that it has.
+    """
     begun: datetime | None = None
+    before = 0
     for begin, until, free in stretches:
+        at_work = max(0, before - free)
+        if at_work and work <= at_work * seconds:
+            return begin + timedelta(seconds=work / at_work)
+        work -= at_work * seconds
+        before = free
         if free == 0:
             continue
         begun = begin if begun is None else begun
         done = free * (until - begin).total_seconds()
         if done >= work:
-            end = begin + timedelta(seconds=work / free)
-            return max(end, begun + timedelta(seconds=at_least))
+            return max(begin + timedelta(seconds=work / free), begun + timedelta(seconds=seconds))
         work -= done
     return None
 
 
-def _parts(tasks: int, each: TaskSeconds, stretches: Sequence[_Stretch]) -> Iterator[Part]:
+def _parts(
+    tasks: int, each: TaskSeconds, stretches: Sequence[_Stretch], latest: datetime | None
+) -> Iterator[Part]:
     left = tasks
-    for begin, until, seconds in _without_stop(stretches):
-        fitting = min(left, int(seconds / each.p95))
-        if fitting:
-            yield Part(start=begin, end=until, tasks=fitting)
+    length = timedelta(seconds=each.p95)
+    for start, until, room in _without_stop(stretches, each.p95):
+        fitting = min(left, room)
         left -= fitting
-        if left <= 0:
+        if fitting:
+            end = until + length if left or latest is None else latest
+            yield Part(start=start, end=end, tasks=fitting)
+        if not left:
             return
 
 
-def _without_stop(stretches: Sequence[_Stretch]) -> Iterator[tuple[datetime, datetime, float]]:
-    """Neighbouring stretches in which something may run, with their slot-seconds."""
-    open_part: tuple[datetime, datetime, float] | None = None
+def _without_stop(
+    stretches: Sequence[_Stretch], seconds: float
+) -> Iterator[tuple[datetime, datetime, int]]:
+    """Neighbouring stretches in which something may start, and the tasks that surely end.
+
+    Whole tasks one after the other in each slot, and those that start at the very last moment.
+    """
+    start: datetime | None = None
+    end, room, last = None, 0, 0
     for begin, until, free in stretches:
-        if free == 0:
-            if open_part is not None:
-                yield open_part
-            open_part = None
-            continue
-        seconds = free * (until - begin).total_seconds()
-        first, _, before = open_part or (begin, until, 0.0)
-        open_part = (first, until, before + seconds)
-    if open_part is not None:
-        yield open_part
+        if free:
+            start = begin if start is None else start
+            room += free * int((until - begin).total_seconds() / seconds)
+            end, last = until, free
+        elif start is not None and end is not None:
+            yield start, end, room + last
+            start, room = None, 0
+    if start is not None and end is not None:
+        yield start, end, room + last
 
 
 def _advice(tasks: int, room: Room, latest: datetime | None, parts: Sequence[Part]) -> str:

@@ -162,8 +162,7 @@ def test_a_cap_that_was_set_by_hand_counts_unless_another_machine_is_supposed(se
 def test_hours_that_close_backfill_split_a_campaign(settings, monkeypatch):
     monkeypatch.setenv("FORECAST_BACKFILL_BACKFILL_HOURS", "20:00-21:00")
     found = told("--task-minutes", "30")
-    # 16 tasks of half an hour in 2 slots need four evenings of an hour, a task less in the first
-    # one where it has begun.
+    # 16 tasks of half an hour in 2 slots need four evenings of an hour.
     assert found["sizing"]["split"]
     assert sum(part["tasks"] for part in found["sizing"]["parts"]) == 16
     assert found["sizing"]["advice"].startswith("split it: ")

@@ -58,27 +58,34 @@ def test_nothing_to_do_ends_at_once():
 
 
 def test_a_hold_of_some_slots_slows_the_campaign_without_cutting_it():
-    # 30 minutes less one task at 100, then 60 at 50: 2,700 + 3,000 of the 10,800 task-minutes.
+    # 30 minutes at 100, then 57 at 50, of the 10,800 task-minutes.
     found = size(3600, holds=[hold(30, 87, 250)])
-    assert found.earliest == START + timedelta(minutes=87 + (10_800 - 2_700 - 3_000) / 100)
+    assert found.earliest == START + timedelta(minutes=87 + (10_800 - 3_000 - 2_850) / 100)
     assert not found.is_split
 
 
 def test_a_hold_of_all_slots_splits_the_campaign_before_its_last_whole_task():
     found = size(3600, holds=[hold(63, 123, 300)])
     assert [(each.tasks, each.start, each.end) for each in found.parts] == [
-        (2000, START, START + 60 * MINUTE),
-        (1600, START + 123 * MINUTE, START + timedelta(days=30)),
+        (2100, START, START + 63 * MINUTE),
+        (1500, START + 123 * MINUTE, START + (123 + 45) * MINUTE),
     ]
-    assert found.latest == START + (123 + 48) * MINUTE
+    assert found.earliest == found.latest == START + (123 + 45) * MINUTE
     assert found.advice == (
-        "split it: 2000 tasks end before 2026-11-29 21:00 UTC, when slots are held; launch the "
+        "split it: 2100 tasks end before 2026-11-29 21:03 UTC, when slots are held; launch the "
         "rest after the hold"
     )
 
 
-def test_a_campaign_that_ends_before_the_hold_goes_in_one():
-    assert not size(3600, holds=[hold(111, 123, 300)]).is_split
+def test_a_campaign_that_ends_with_the_begin_of_the_hold_goes_in_one():
+    found = size(3600, holds=[hold(108, 123, 300)])
+    assert not found.is_split
+    assert found.earliest == found.latest == START + 108 * MINUTE
+
+
+def test_a_minute_less_before_the_hold_splits_off_the_last_wave():
+    found = size(3600, holds=[hold(107, 123, 300)])
+    assert [each.tasks for each in found.parts] == [3500, 100]
 
 
 def test_a_campaign_beyond_the_horizon_is_told_of():
