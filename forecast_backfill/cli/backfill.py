@@ -8,7 +8,9 @@ from functools import partial
 import click
 
 from forecast_backfill.app.campaign import plan_launch
+from forecast_backfill.cli.launch_room import refuse_without_room
 from forecast_backfill.cli.launching import open_launchpad, run_launch
+from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.version import Winner
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.wiring import SystemClock, calendar_in, calendar_of
@@ -72,6 +74,8 @@ def command(
     plan(calendar=calendar_of(settings, SystemClock()))
     with open_launchpad(settings) as pad:
         launch = plan(calendar=calendar_in(pad.session, settings, SystemClock()))
+        dates = DateRange(start=start.date(), end=end.date())
+        refuse_without_room(pad.session, dates, _chosen(regions, settings), reprocess=reprocess)
         return run_launch(pad, launch, reprocess=reprocess, watch=watch, as_json=as_json)
 
 

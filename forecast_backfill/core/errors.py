@@ -75,6 +75,10 @@ class RollbackMismatched(ForecastBackfillError):
     """A rollback did not come to the bytes that were there before; it was undone."""
 
 
+class DiskTooFull(ForecastBackfillError):
+    """What a campaign may write does not fit on the disk; nothing was launched."""
+
+
 class DagsterUnreachable(ForecastBackfillError):
     """The Dagster webserver did not answer, or answered with an error."""
 
