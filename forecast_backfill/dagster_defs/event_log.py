@@ -11,15 +11,24 @@ from dagster import AssetKey, DagsterEventType, EventLogEntry
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData,
 )
-from dagster._core.storage.event_log.schema import SqlEventLogStorageTable
+from dagster._core.storage.event_log.migration import ASSET_KEY_INDEX_COLS
+from dagster._core.storage.event_log.schema import AssetKeyTable, SqlEventLogStorageTable
 from dagster_postgres import PostgresEventLogStorage
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Connection
 
 Target = AssetCheckEvaluationTargetMaterializationData
 Materialized = dict[tuple[AssetKey, str | None], Target]
 """The latest materialization of each partition of an asset, as a check points at it."""
 
+# Made once: Dagster's own statements are compiled anew for each event.
 _INSERT = SqlEventLogStorageTable.insert().returning(SqlEventLogStorageTable.c.id)
+_LAST_COLUMNS = ("last_materialization", "last_run_id", "last_materialization_timestamp")
+_ASSET = postgresql.insert(AssetKeyTable)
+_UPSERT = _ASSET.on_conflict_do_update(
+    index_elements=[AssetKeyTable.c.asset_key],
+    set_={name: _ASSET.excluded[name] for name in _LAST_COLUMNS},
+)
 
 
 class PartitionEventLog(PostgresEventLogStorage):
@@ -71,6 +80,16 @@ class PartitionEventLog(PostgresEventLogStorage):
         if table_name not in self._tables and super().has_table(table_name):
             self._tables.add(table_name)
         return table_name in self._tables
+
+    def _store_asset_event(self, conn: Connection, event: EventLogEntry, event_id: int) -> None:
+        values = self._get_asset_entry_values(
+            event, event_id, self.has_secondary_index(ASSET_KEY_INDEX_COLS)
+        )
+        asset_key = event.get_dagster_event().asset_key
+        if asset_key is None or set(values) != set(_LAST_COLUMNS):
+            super()._store_asset_event(conn, event, event_id)
+            return
+        conn.execute(_UPSERT, {"asset_key": asset_key.to_string(), **values})
 
     def _is_together(self) -> bool:
         return hasattr(self._local, "connection")

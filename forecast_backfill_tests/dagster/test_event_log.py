@@ -106,6 +106,17 @@ def test_the_transaction_tells_the_materialization_that_a_check_is_to_point_at(
     )
 
 
+def test_the_last_materialization_of_the_asset_is_the_one_of_the_transaction(
+    instance: DagsterInstance,
+) -> None:
+    materialize(instance, "2026-03-01|R06")
+    with log_of(instance).one_transaction():
+        materialize(instance, "2026-03-01|R07")
+    last = instance.get_latest_materialization_event(DEMAND)
+    assert last is not None and last.asset_materialization is not None
+    assert last.asset_materialization.partition == "2026-03-01|R07"
+
+
 def test_the_transaction_of_one_thread_is_not_that_of_another(instance: DagsterInstance) -> None:
     with pytest.raises(ValueError, match="undone"), log_of(instance).one_transaction():
         other = threading.Thread(target=check, args=(instance, "2026-03-01|R05"))
