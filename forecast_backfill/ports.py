@@ -225,9 +225,12 @@ class Ledger(Protocol):
         ...
 
     def note_beside(
-        self, partition: Partition, request: RunRequest, *, ended: PartitionStatus, reason: str
+        self, partition: Partition, request: RunRequest, *, status: PartitionStatus, reason: str
     ) -> None:
-        """Record how an attempt beside the owner ended, as an event; the row is the owner's."""
+        """Record what became of an attempt beside the owner, as an event; the row is its owner's.
+
+        Running says that it has begun.
+        """
         ...
 
 

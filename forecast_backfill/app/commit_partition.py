@@ -71,7 +71,7 @@ def _record_mismatch(
     if attempt.is_guest:
         reason = f"{mismatch.kind}: {mismatch.reason}"
         ports.ledger.note_beside(
-            attempt.partition, request, ended=PartitionStatus.MISMATCHED, reason=reason
+            attempt.partition, request, status=PartitionStatus.MISMATCHED, reason=reason
         )
         return
     seconds = ports.clock.monotonic() - attempt.started

@@ -133,6 +133,8 @@ def _attempt(
                     partition=partition, identity=made_from, fingerprint=before.fingerprint
                 )
         # A guest leaves the row to the owner, whose attempt may be under way.
+        if is_guest:
+            ports.ledger.note_beside(partition, request, status=PartitionStatus.RUNNING, reason="")
         row = before if is_guest else ports.ledger.start(partition, request)
         ports.checkpoint(Step.STARTED, partition)
         prepared = ports.engine.prepare(source, dimensions)
@@ -177,7 +179,7 @@ def _quarantine(
         ports.ledger.note_beside(
             source.partition,
             request,
-            ended=PartitionStatus.QUARANTINED,
+            status=PartitionStatus.QUARANTINED,
             reason=rejected.report.summary,
         )
     else:

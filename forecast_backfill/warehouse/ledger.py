@@ -129,10 +129,16 @@ class PostgresLedger:
         return None if row is None else OutputIdentity(**row)
 
     def note_beside(
-        self, partition: Partition, request: RunRequest, *, ended: PartitionStatus, reason: str
+        self, partition: Partition, request: RunRequest, *, status: PartitionStatus, reason: str
     ) -> None:
-        """Record how an attempt beside the owner ended, as an event; the row is the owner's."""
-        self._add_event(partition, request, ended, {"reason": reason, "summary": reason})
+        """Record what became of an attempt beside the owner, as an event; the row is its owner's.
+
+        Running says that it has begun.
+        """
+        if status is PartitionStatus.RUNNING:
+            self._add_event(partition, request, "started", {"beside": True})
+        else:
+            self._add_event(partition, request, status, {"reason": reason, "summary": reason})
 
     def _end(
         self,
