@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from forecast_backfill.core.admission import Admit, Conditions, Wait, WaitCause, admit
 from forecast_backfill.core.errors import EpochRaised, ForecastBackfillError
@@ -12,6 +12,8 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.ports import Clock, Control, RunRequest, Slots, Waits
 
 ADMISSION_POLL_SECONDS = 0.5
+
+T = TypeVar("T")
 
 
 class Admission(Protocol):
@@ -39,19 +41,43 @@ def admitted(
     The block is told under which conditions it was admitted. Every second waited is recorded with
     its cause. Raises EpochRaised where the workload was killed after the request was made.
     """
-    conditions, held = _wait_for_slots(request, ports, partition, weight)
+    conditions, held = _wait(
+        request, ports, partition, lambda conditions: _try(conditions, request, ports, weight)
+    )
     with held:
         yield conditions
 
 
-def _wait_for_slots(
-    request: RunRequest, ports: Admission, partition: Partition | None, weight: int
-) -> tuple[Conditions, AbstractContextManager[tuple[int, ...]]]:
+def wait_for_turn(request: RunRequest, ports: Admission) -> int:
+    """Wait until the workload may run, whether slots are free or not; how many it may hold.
+
+    The seconds are recorded, and EpochRaised comes, as in `admitted`.
+    """
+    _, limit = _wait(request, ports, None, lambda conditions: _limit_of(request, conditions))
+    return limit
+
+
+def may_run(request: RunRequest, ports: Admission) -> bool:
+    """Whether the workload may run now; raises EpochRaised as `admitted` does."""
+    return not isinstance(_limit_of(request, _look(request, ports, None)), Wait)
+
+
+def _limit_of(request: RunRequest, conditions: Conditions) -> int | Wait:
+    verdict = admit(request.workload, conditions)
+    return verdict if isinstance(verdict, Wait) else verdict.limit
+
+
+def _wait(
+    request: RunRequest,
+    ports: Admission,
+    partition: Partition | None,
+    attempt: Callable[[Conditions], T | Wait],
+) -> tuple[Conditions, T]:
     waited: Wait | None = None
     try:
         while True:
             conditions = _look(request, ports, partition)
-            held = _try(conditions, request, ports, weight)
+            held = attempt(conditions)
             if not isinstance(held, Wait):
                 return conditions, held
             if waited is not None and waited.cause is not held.cause:

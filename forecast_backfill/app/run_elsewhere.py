@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from forecast_backfill.app.admission import ADMISSION_POLL_SECONDS
-from forecast_backfill.core.admission import Admit, Wait, admit
-from forecast_backfill.core.errors import DatabaseInterrupted, EpochRaised, ForecastBackfillError
+from forecast_backfill.app.admission import ADMISSION_POLL_SECONDS, may_run, wait_for_turn
+from forecast_backfill.core.errors import DatabaseInterrupted, ForecastBackfillError
 from forecast_backfill.core.outcome import Failed, Outcome
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import PartitionStatus
@@ -75,7 +74,7 @@ def run_elsewhere(
 
     lost = 0
     while left:
-        limit = _wait_for_turn(request, ports)
+        limit = wait_for_turn(request, ports)
         job = start(list(left), limit, lost > 0)
         try:
             was_cancelled = _follow(job, left, request, ports, take)
@@ -94,37 +93,6 @@ def run_elsewhere(
     return outcomes
 
 
-def _wait_for_turn(request: RunRequest, ports: Ports) -> int:
-    """The slots that the workload may hold, once it may hold any; the seconds are recorded."""
-    waited: Wait | None = None
-    while True:
-        verdict = _look(request, ports)
-        if isinstance(verdict, Admit):
-            if waited is not None:
-                ports.waits.add(
-                    request, waited.cause, reason=waited.reason, seconds=0.0, is_over=True
-                )
-            return verdict.limit
-        began = ports.clock.monotonic()
-        ports.clock.sleep(ADMISSION_POLL_SECONDS)
-        seconds = ports.clock.monotonic() - began
-        ports.waits.add(
-            request, verdict.cause, reason=verdict.reason, seconds=seconds, is_over=False
-        )
-        waited = verdict
-
-
-def _look(request: RunRequest, ports: Ports) -> Admit | Wait:
-    conditions = ports.control.conditions(request.workload)
-    if conditions.epoch != request.epoch:
-        raise EpochRaised(
-            f"{request.workload} was killed",
-            why=f"this run began in epoch {request.epoch}, now it is {conditions.epoch}",
-            next_command="forecast-backfill backfill … (launch the campaign again)",
-        )
-    return admit(request.workload, conditions)
-
-
 def _follow(
     job: Job,
     left: dict[Partition, None],
@@ -141,7 +109,7 @@ def _follow(
             take(report)
         # A database that does not answer is waited for by the partitions at work.
         with suppress(DatabaseInterrupted):
-            if isinstance(_look(request, ports), Admit):
+            if may_run(request, ports):
                 waiting_since = None
                 continue
             now = ports.clock.monotonic()

@@ -111,7 +111,8 @@ def start_session(
         raise SparkUnavailable(
             f"no Spark session came of {MASTER_SETTING}={settings.spark_master}",
             why=first_line(error),
-            next_command=f"look at that server's log, correct {MASTER_SETTING}, or {PANDAS_REMEDY}",
+            next_command="look at its log; a JVM here has to be Java 17 or newer (java -version); "
+            f"correct {MASTER_SETTING}, or {PANDAS_REMEDY}",
         ) from error
     return session
 
