@@ -39,7 +39,7 @@ def command(reason: str, campaign_id: str | None, as_json: bool) -> int:
         was_paused = read_knobs(session, Workload.BACKFILL).intent == "paused"
         killed = kill(session, Workload.BACKFILL, reason=reason, changed_by=user(), pauses=True)
         if not as_json:
-            click.echo(f"epoch {killed.knobs.epoch}: nothing that began before can commit", err=True)
+            click.echo(f"epoch {killed.knobs.epoch}: nothing that began can commit", err=True)
         stopped = _stop_dagster(DagsterClient(settings.dagster_url), campaign_id)
         flights = len(list_flights(session, Workload.BACKFILL))
         is_clean = isinstance(stopped, Stopped) and stopped.left == 0

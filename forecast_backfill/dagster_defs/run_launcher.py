@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 from dagster import DagsterEventType, DagsterRun
 from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, WorkerStatus
 from dagster._core.launcher.base import LaunchRunContext
 
 from forecast_backfill.dagster_defs.tags import MACHINE_TAG
-from forecast_backfill.dagster_defs.worker_process import Fate, Machine, fate_of, this_machine
+from forecast_backfill.dagster_defs.worker_process import (
+    Fate,
+    Machine,
+    fate_of,
+    is_stopped,
+    this_machine,
+)
 
 STARTED_PREFIX = "Started process for run"
 
@@ -33,14 +42,34 @@ class WatchedRunLauncher(DefaultRunLauncher):
 
     def check_run_worker_health(self, run: DagsterRun) -> CheckRunHealthResult:
         """Failed where the worker's process is certainly gone, else running."""
-        tag, worker = run.tags.get(MACHINE_TAG), self._worker_of(run.run_id)
-        if tag is None or worker is None:
-            return CheckRunHealthResult(WorkerStatus.RUNNING)
-        pid, started_at = worker
-        fate = fate_of(pid, started_at=started_at, machine=Machine.of(tag), here=this_machine())
+        pid, fate = self._look_at(run)
         if fate is not Fate.GONE or self._is_finished(run.run_id):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
         return CheckRunHealthResult(WorkerStatus.FAILED, f"its process {pid} is gone")
+
+    def terminate(self, run_id: str) -> bool:
+        """Tell the worker to stop; one that was stopped, and cannot hear it, is ended.
+
+        The code server would wait for its answer, and start no run meanwhile, nightly's neither.
+        """
+        run = self._instance.get_run_by_id(run_id)
+        if run is None or run.is_finished:
+            return False
+        pid, fate = self._look_at(run)
+        if fate is not Fate.ALIVE or not is_stopped(pid):
+            return super().terminate(run_id)
+        self._instance.report_run_canceling(run)
+        os.kill(pid, signal.SIGKILL)
+        self._instance.report_run_canceled(run, f"Its process {pid} was stopped, and was ended.")
+        return True
+
+    def _look_at(self, run: DagsterRun) -> tuple[int, Fate]:
+        tag, worker = run.tags.get(MACHINE_TAG), self._worker_of(run.run_id)
+        if tag is None or worker is None:
+            return 0, Fate.UNKNOWN
+        pid, started_at = worker
+        machine = Machine.of(tag)
+        return pid, fate_of(pid, started_at=started_at, machine=machine, here=this_machine())
 
     def _worker_of(self, run_id: str) -> tuple[int, float] | None:
         """The worker's process id and when it told of itself, by the run's own events."""

@@ -76,15 +76,26 @@ def fate_of(pid: int, *, started_at: float, machine: Machine, here: Machine) -> 
     return Fate.ALIVE if began <= started_at + SLACK_SECONDS else Fate.GONE
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether the process was stopped (SIGSTOP, a debugger), so that it hears nothing."""
+    fields = _fields_of(pid)
+    return fields is not None and fields[0] in ("T", "t")
+
+
 def _began_at(pid: int) -> float | None:
     """When the process with the id began, epoch seconds; None where there is none, or a zombie."""
+    fields = _fields_of(pid)
+    if fields is None or fields[0] in ("Z", "X"):
+        return None
+    uptime = float(Path("/proc/uptime").read_text().split()[0])
+    return time.time() - uptime + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def _fields_of(pid: int) -> list[str] | None:
+    """What the kernel tells of a process from its state on; None where there is none."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
     # The name, in brackets, may hold anything; the state is the next field, the start the 22nd.
-    fields = text.rpartition(")")[2].split()
-    if fields[0] in ("Z", "X"):
-        return None
-    uptime = float(Path("/proc/uptime").read_text().split()[0])
-    return time.time() - uptime + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return text.rpartition(")")[2].split()

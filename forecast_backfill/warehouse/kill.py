@@ -39,15 +39,26 @@ def kill(
 ) -> Killed:
     """Raise the epoch behind the commits in flight, then free the slots of the old epoch.
 
-    With `pauses` the workload is paused in the same moment, so that nothing of the new epoch starts
-    until `reopen`. A commit that does not end (its worker was stopped) is ended with its session,
-    and rolled back. Raises DatabaseInterrupted where somebody else keeps the workload's row locked.
+    With `pauses` the workload is paused before, so that nothing is tried again meanwhile and
+    nothing of the new epoch starts until `reopen`. A commit that does not end (its worker was
+    stopped) is ended with its session, and rolled back. Raises DatabaseInterrupted where somebody
+    else keeps the workload's row locked.
     """
+    if pauses:
+        with session.transaction() as connection:
+            change_knobs(
+                connection,
+                workload,
+                "pause",
+                reason=reason,
+                changed_by=changed_by,
+                intent="paused",
+            )
     ended_commits = attempts = 0
     while True:
         attempts += 1
         try:
-            knobs = _raise(session, workload, reason, changed_by, "paused" if pauses else None)
+            knobs = _raise(session, workload, reason=reason, changed_by=changed_by)
             break
         except DatabaseInterrupted as error:
             is_locked = isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
@@ -73,22 +84,14 @@ def reopen(session: Session, workload: Workload, *, reason: str, changed_by: str
         )
 
 
-def _raise(
-    session: Session, workload: Workload, reason: str, changed_by: str, intent: str | None
-) -> Knobs:
+def _raise(session: Session, workload: Workload, *, reason: str, changed_by: str) -> Knobs:
     with session.transaction() as connection:
         statements().set_lock_timeout(
             connection, timeout=f"{round(COMMIT_PATIENCE_SECONDS * 1000)}ms"
         )
         statements().close_gate(connection, gate_class=GATE_CLASS, number=GATE_NUMBERS[workload])
         return change_knobs(
-            connection,
-            workload,
-            "kill",
-            reason=reason,
-            changed_by=changed_by,
-            intent=intent,
-            epochs=1,
+            connection, workload, "kill", reason=reason, changed_by=changed_by, epochs=1
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,13 @@ from dataclasses import replace
 
 import pytest
 
-from forecast_backfill.dagster_defs.worker_process import Fate, Machine, fate_of, this_machine
+from forecast_backfill.dagster_defs.worker_process import (
+    Fate,
+    Machine,
+    fate_of,
+    is_stopped,
+    this_machine,
+)
 
 HERE = this_machine()
 pytestmark = pytest.mark.skipif(not HERE.boot, reason="no /proc on this platform")
@@ -28,6 +35,20 @@ def test_a_process_that_ended_is_gone() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     assert fate_of(ended.pid, started_at=time.time(), machine=HERE, here=HERE) is Fate.GONE
+
+
+def test_a_stopped_process_is_alive_and_known_as_stopped() -> None:
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        assert not is_stopped(sleeper.pid)
+        sleeper.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, sleeper.pid, os.WSTOPPED)
+        assert is_stopped(sleeper.pid)
+        assert fate_of(sleeper.pid, started_at=time.time(), machine=HERE, here=HERE) is Fate.ALIVE
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert not is_stopped(sleeper.pid)
 
 
 def test_an_id_that_a_later_process_was_given_is_no_sign_of_life() -> None:
