@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from forecast_backfill.control_wiring import control_of
 from forecast_backfill.core.states import Workload
+from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.rollback_ports import RollbackPorts
 from forecast_backfill.settings import Settings
@@ -41,12 +42,15 @@ class RollbackWiring:
 @contextmanager
 def open_rollback(settings: Settings, *, run_id: str) -> Iterator[RollbackWiring]:
     """Everything that a rollback needs, closed at the end of the block."""
-    with open_session(settings, Workload.BACKFILL, is_bounded=True) as session:
+    with (
+        open_session(settings, Workload.BACKFILL, is_bounded=True) as session,
+        closing(PaceHealth(settings, session)) as health,
+    ):
         yield RollbackWiring(
             ports=RollbackPorts(
                 rollbacks=PostgresRollbacks(session),
                 ledger=PostgresLedger(session),
-                control=control_of(settings, session),
+                control=control_of(settings, session, health),
                 slots=PostgresSlots(session),
                 waits=PostgresWaits(session),
                 rate=PostgresRate(session),
