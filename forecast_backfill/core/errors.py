@@ -79,6 +79,10 @@ class DiskTooFull(ForecastBackfillError):
     """What a campaign may write does not fit on the disk; nothing was launched."""
 
 
+class ShadowRefused(ForecastBackfillError):
+    """A step of a shadow was refused: its declaration, state or content speaks against it."""
+
+
 class DagsterUnreachable(ForecastBackfillError):
     """The Dagster webserver did not answer, or answered with an error."""
 
