@@ -15,7 +15,7 @@ from forecast_backfill.ports import Step
 from forecast_backfill.warehouse.partitions import lease_key
 from forecast_backfill_tests.app.campaigns import FIRST
 from forecast_backfill_tests.app.overlaps import Engine, Killed, Stage, World, stored_rows
-from forecast_backfill_tests.conformance.write_ways import WAYS
+from forecast_backfill_tests.conformance.write_ways import IN_LEAVES, WAYS
 from forecast_backfill_tests.postgres.rows import fetch
 
 OLD = {(f"s{number}", "1"): 1 for number in range(20)}
@@ -66,6 +66,12 @@ def ledger(url):
     return fetch(url, "SELECT status, output, output_rows, output_units FROM partition_ledger")
 
 
+in_both_layouts = pytest.mark.parametrize(
+    "way", WAYS + IN_LEAVES, ids=lambda way: way.name, indirect=True
+)
+
+
+@in_both_layouts
 def test_a_later_source_takes_the_place_of_the_earlier_one(write, units, database_url):
     assert isinstance(write(OLD), Written)
     assert units() == OLD
@@ -107,6 +113,7 @@ def test_another_partition_is_not_touched(way, stage, write, units, database_url
     assert units() == NEW
 
 
+@in_both_layouts
 def test_a_writer_that_dies_leaves_all_or_nothing_and_its_retry_the_rest(write, units):
     write(OLD)
     before, after = OLD, NEW

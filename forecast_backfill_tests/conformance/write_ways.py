@@ -88,4 +88,8 @@ class SwapLeaf(Replace):
         return f'"{leaf_name(partition)}_next"'
 
 
-WAYS: list[Way] = [Replace(), Merge(), ReplaceInLeaves(), MergeInLeaves(), SwapLeaf()]
+WAYS: list[Way] = [Replace(), Merge(), SwapLeaf()]
+"""Each under the whole suite."""
+
+IN_LEAVES: list[Way] = [ReplaceInLeaves(), MergeInLeaves()]
+"""The same statements in the other layout: only that a leaf is there, and what a death leaves."""
