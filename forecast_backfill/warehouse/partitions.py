@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, cast
@@ -15,6 +15,7 @@ from forecast_backfill.core.fingerprint import Fingerprint, canonical_text
 from forecast_backfill.core.identity import OutputIdentity
 from forecast_backfill.core.merge import Claim, Key, MergeRow, Standing
 from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.shadow_check import ShadowWrite
 from forecast_backfill.core.states import PartitionStatus, sources_of
 from forecast_backfill.core.strategy import Layout, Target
 from forecast_backfill.core.version import Authority, Version
@@ -40,6 +41,7 @@ from forecast_backfill.warehouse.merge import (
     read_stored_rows,
     standing_of,
 )
+from forecast_backfill.warehouse.shadow_rows import write_shadows
 from forecast_backfill.warehouse.statements import statements
 from forecast_backfill.warehouse.swap_leaf import (
     BuiltLeaf,
@@ -98,6 +100,10 @@ class PostgresPartitionTransaction:
         self._request = request
         self._key = {"date": partition.date, "region": partition.region}
         self._standing: Standing | None = None
+        self._shadows: Sequence[int] = ()
+        self._recorded_checksum: int | None = None
+        self._becomes: Fingerprint | None = None
+        self._proved: Fingerprint | None = None
 
     def take_lease(self) -> None:
         """Wait for the partition's lease, to be held until the transaction ends.
@@ -125,6 +131,9 @@ class PostgresPartitionTransaction:
         )
         refuse_other_epoch(held["epoch"], self._request, self._partition)
         self._standing = standing_of(held)
+        self._shadows = held["shadows"] or ()
+        checksum = held["output_checksum"]
+        self._recorded_checksum = None if checksum is None else int(checksum)
 
     def standing(self) -> Standing:
         """What stands in the partition, as of when the epoch was held."""
@@ -139,6 +148,7 @@ class PostgresPartitionTransaction:
         None are where the rows become the same bytes, by their fingerprint and version, nor where
         the campaign has kept them before.
         """
+        self._becomes = becomes
         return self._keep(becomes, version, keeps_rows=True)
 
     def keep_record(self) -> None:
@@ -164,8 +174,15 @@ class PostgresPartitionTransaction:
         return kept
 
     def replace(self, rows: Rows, version: Version) -> int:
-        """Delete the partition's rows and write `rows` (a pyarrow Table); how many were deleted."""
+        """Delete the partition's rows and write `rows` (a pyarrow Table); how many were deleted.
+
+        None are where exactly these rows are stored already, which is proved column by column: a
+        replay then leaves no dead rows behind.
+        """
         self._ensure_leaf()
+        self._proved = self._prove_stored(version)
+        if self._proved is not None:
+            return 0
         deleted: int = statements().delete_partition(self._connection, **self._key)
         if rows.num_rows:
             copy_rows(
@@ -177,6 +194,24 @@ class PostgresPartitionTransaction:
             )
         return deleted
 
+    def _prove_stored(self, version: Version) -> Fingerprint | None:
+        """The fingerprint of what is stored, where it is what the rows become, to the byte."""
+        becomes = self._becomes
+        is_recorded = becomes is not None and becomes.checksum == self._recorded_checksum
+        if becomes is None or not is_recorded or self.standing().floor != version:
+            return None
+        # The fingerprint does not look at versions and row hashes; merges go by both.
+        is_same = statements().has_row_hashes(
+            self._connection,
+            **self._key,
+            rows=becomes.rows,
+            checksum=becomes.checksum,
+            authority=int(version.authority),
+            source_version=version.source_version,
+        )
+        stored = self.fingerprint() if is_same else None
+        return stored if stored == becomes else None
+
     def swap_leaf(self, rows: Rows, version: Version) -> int:
         """Build a leaf of `rows` that takes the old one's place at the end; rows of the old one."""
         table = cast("pa.Table", rows)
@@ -187,6 +222,27 @@ class PostgresPartitionTransaction:
     def _ensure_leaf(self) -> None:
         if self._layout is Layout.LEAVES:
             ensure_leaf(self._connection, self._partition)
+
+    def write_shadows(self, data_version: str | None) -> tuple[ShadowWrite, ...]:
+        """Write what is stored now into every shadow, as of the live rows' `data_version`.
+
+        What a shadow refuses is recorded there and told; it is no error.
+        """
+        if not self._shadows:
+            return ()
+        return write_shadows(
+            self._connection,
+            self._partition,
+            self._shadows,
+            data_version=data_version,
+            run_id=self._request.run_id,
+            source="daily_demand" if self._built is None else self._built.name,
+        )
+
+    def fill_shadows(self) -> tuple[ShadowWrite, ...]:
+        """The same, where nothing is written but the shadows."""
+        row = statements().shadow_data_version(self._connection, **self._key)
+        return self.write_shadows(None if row is None else row["data_version"])
 
     def stored_rows(self) -> Mapping[Key, MergeRow]:
         """The partition's rows as the oracle of a merge reads them, hashed by the database."""
@@ -226,6 +282,8 @@ class PostgresPartitionTransaction:
 
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of what is stored now, computed by the database from the columns."""
+        if self._proved is not None:
+            return self._proved
         date, region = self._partition.date, self._partition.region
         asked = {**self._key, "prefix": canonical_text((date.isoformat(), region))}
         if self._built is None:

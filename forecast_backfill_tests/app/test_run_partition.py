@@ -22,6 +22,7 @@ from forecast_backfill_tests.app.campaigns import (
     stored_rows,
 )
 from forecast_backfill_tests.landing.hand_made import land
+from forecast_backfill_tests.postgres.rows import fetch
 
 PARTITIONS = list(
     partitions_of(DateRange(start=FIRST, end=FIRST + timedelta(days=2)), ["R01", "R02"])
@@ -125,6 +126,29 @@ def test_reprocess_writes_the_same_bytes_again(wiring, database_url):
     assert stored_rows(database_url) == before
 
 
+def test_reprocess_of_the_same_bytes_leaves_every_stored_row_where_it_is(wiring, database_url):
+    """Their place in the file (ctid) tells: a replay is proved, and leaves no dead row behind."""
+    places = "SELECT date, region, store_id, product_id, ctid FROM daily_demand ORDER BY 1, 2, 3, 4"
+    run(wiring)
+    before = fetch(database_url, places)
+    _, outcomes = run(wiring, reprocess=True)
+    assert [each.replaced_rows for each in outcomes] == [0] * 4
+    assert fetch(database_url, places) == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["units = units + 1", "row_hash = row_hash + 1", "authority = 20", "on_mailer = true"],
+)
+def test_reprocess_heals_a_row_that_somebody_has_changed(damage, wiring, database_url):
+    run(wiring)
+    before = stored_rows(database_url)
+    execute(database_url, f"UPDATE forecast_backfill.daily_demand SET {damage}")
+    _, outcomes = run(wiring, reprocess=True)
+    assert [each.replaced_rows for each in outcomes] == [2] * 4
+    assert stored_rows(database_url) == before
+
+
 def test_the_partition_at_the_seam_is_refused_and_the_others_go_on(settings, database_url):
     pinned = settings.model_copy(update={"seam": FIRST + timedelta(days=1)})
     with open_wiring(pinned, workload=Workload.BACKFILL, run_id="5f0c") as wiring:
@@ -146,6 +170,8 @@ def test_nightly_may_not_write_before_the_seam(settings, database_url):
 def test_a_row_that_somebody_else_adds_in_the_middle_rolls_the_partition_back(wiring, database_url):
     """The foreign row comes by a trigger: the only way into a partition whose lease is held."""
     run(wiring)
+    # Something has to be written for the trigger to fire.
+    execute(database_url, "UPDATE forecast_backfill.daily_demand SET units = units + 1")
     before = stored_rows(database_url)
     execute(
         database_url,

@@ -183,7 +183,9 @@ DELETE FROM partition_claim WHERE date = :date AND region = :region;
 -- name: merge_hold_epoch(workload, gate_class, number, date, region)^
 -- As hold_epoch, and what stands in the partition, read after its lease was taken.
 SELECT workload_control.epoch, is_merged, output_authority, output_source_version,
-       output_revision, output_source_digest, output_code_version, output_dimension_version
+       (SELECT array_agg(shadow_id) FROM shadow WHERE state <> 'dropped') AS shadows,
+       output_revision, output_source_digest, output_code_version, output_dimension_version,
+       output_checksum
 FROM (SELECT pg_advisory_xact_lock_shared(:gate_class, :number) IS NULL AS is_open OFFSET 0) AS gate,
      workload_control
 LEFT JOIN partition_ledger AS ledger ON ledger.date = :date AND ledger.region = :region

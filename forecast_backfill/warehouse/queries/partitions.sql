@@ -13,6 +13,13 @@ FOR KEY SHARE OF workload_control;
 -- name: delete_partition(date, region)!
 DELETE FROM daily_demand WHERE date = :date AND region = :region;
 
+-- name: has_row_hashes(date, region, rows, checksum, authority, source_version)$
+-- Whether all rows carry the version, and their hashes come to the checksum.
+SELECT count(*) = :rows AND coalesce(sum(row_hash), 0) = :checksum
+       AND coalesce(bool_and(authority = :authority AND source_version = :source_version), true)
+FROM daily_demand
+WHERE date = :date AND region = :region;
+
 -- name: fingerprint_partition(date, region, prefix)^
 -- The canonical text of core/fingerprint.py. Date and region are the same in every row here, so
 -- their part of it is a parameter. The stored row_hash is not looked at. Grouping counts products
