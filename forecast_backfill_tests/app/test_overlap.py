@@ -1,5 +1,6 @@
 """A campaign beside nightly: what stays, what the ledger says, and what it leaves to the owner."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -223,6 +224,25 @@ def test_a_foreign_change_between_merge_and_proof_is_a_mismatch_and_rolled_back(
     assert outcome.mismatch.reason.startswith("rows of live 1: must be 0")
     assert stored() == {A: (1, 20), C: (2, 20)}
     assert ledger(database_url, "status, output, is_merged") == [("done", "current", False)]
+
+
+def test_nightly_and_two_campaigns_at_once_all_commit_and_the_highest_statement_stays(
+    database_url, tmp_path, world, stored
+):
+    """None takes another's attempt over, whoever comes first to the lease."""
+    settings = settings_for(database_url, tmp_path, seam=FIRST)
+
+    def run_often(writer):
+        with ExitStack() as opened:
+            stage = Stage(settings, opened)
+            return [stage.run(world, writer, reprocess=True) for _ in range(6)]
+
+    with ThreadPoolExecutor(3) as pool:
+        runs = list(pool.map(run_often, [NIGHTLY, LIVE_WINS, CORRECTION]))
+    assert {type(outcome) for outcomes in runs for outcome in outcomes} == {Written}
+    assert stored() == {A: (11, 30)}
+    assert [row[:3] for row in claims(database_url)] == [(10, 1, 1), (20, 1, 0), (30, 1, 2)]
+    assert ledger(database_url, "status, output, output_authority") == [("done", "current", 30)]
 
 
 def test_the_owner_of_a_date_before_the_seam_replaces_whole_and_forgets_the_claims(
