@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, assert_never
 
-from forecast_backfill.app.run_elsewhere import run_elsewhere
+from forecast_backfill.app.run_elsewhere import run_elsewhere, share_held
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.outcome import Outcome
@@ -18,7 +18,8 @@ from forecast_backfill.ports import Ports, RunRequest
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.spark_settings import EngineKind
 from forecast_backfill.warehouse.connect import resolve_database_url
-from forecast_backfill.wiring import load_engine, open_wiring
+from forecast_backfill.warehouse.spark_share import PostgresSparkShare
+from forecast_backfill.wiring import load_engine, open_session, open_wiring
 
 Tell = Callable[[Outcome], None]
 BatchRunner = Callable[[Iterable[Partition], RunRequest, Ports, Tell], list[Outcome]]
@@ -53,9 +54,13 @@ def _run_in_spark(
 
     shipment = ship(settings, request)
     opened = open_spark or partial(spark_session.open_spark, settings, request.workload)
-    with opened() as session:
+    with (
+        open_session(settings, request.workload) as control,
+        share_held(request, ports, PostgresSparkShare(control)),
+    ):
 
-        def start(left: Sequence[Partition], limit: int, is_careful: bool) -> SparkJob:
+        @contextmanager
+        def start(left: Sequence[Partition], limit: int, is_careful: bool) -> Iterator[SparkJob]:
             cores = spark_session.max_cores(settings, request.workload, limit)
             # A Connect server bounds no client's cores; the number of tasks does.
             tasks = cores if settings.is_spark_connect else cores * TASKS_A_CORE
@@ -65,7 +70,8 @@ def _run_in_spark(
                 group=f"forecast-backfill-{request.run_id}",
                 description=f"{request.workload}: {len(left)} partitions of run {request.run_id}",
             )
-            return SparkJob(session, plan, is_connect=settings.is_spark_connect)
+            with opened() as session:
+                yield SparkJob(session, plan, is_connect=settings.is_spark_connect)
 
         return run_elsewhere(partitions, request, ports, tell, start)
 

@@ -53,8 +53,15 @@ def wait_for_turn(request: RunRequest, ports: Admission) -> int:
 
     The seconds are recorded, and EpochRaised comes, as in `admitted`.
     """
-    _, limit = _wait(request, ports, None, lambda conditions: _limit_of(request, conditions))
-    return limit
+    return wait_for(request, ports, lambda conditions: _limit_of(request, conditions))
+
+
+def wait_for(request: RunRequest, ports: Admission, attempt: Callable[[Conditions], T | Wait]) -> T:
+    """Wait until the attempt gives something else than a reason to wait; that.
+
+    The seconds are recorded, and EpochRaised comes, as in `admitted`.
+    """
+    return _wait(request, ports, None, attempt)[1]
 
 
 def may_run(request: RunRequest, ports: Admission) -> bool:

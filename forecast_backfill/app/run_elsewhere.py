@@ -6,11 +6,17 @@ What is decided here is only when the job as a whole starts and when it is cance
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol
 
-from forecast_backfill.app.admission import ADMISSION_POLL_SECONDS, may_run, wait_for_turn
+from forecast_backfill.app.admission import (
+    ADMISSION_POLL_SECONDS,
+    may_run,
+    wait_for,
+    wait_for_turn,
+)
+from forecast_backfill.core.admission import Wait, WaitCause
 from forecast_backfill.core.errors import DatabaseInterrupted, ForecastBackfillError
 from forecast_backfill.core.outcome import Failed, Outcome
 from forecast_backfill.core.partition import Partition
@@ -47,8 +53,29 @@ class Job(Protocol):
         ...
 
 
-Start = Callable[[Sequence[Partition], int, bool], Job]
-"""Starts a job over the partitions, which may hold so many slots; alone: one task a partition."""
+class Share(Protocol):
+    """What a workload may take of the other side; one batch at a time has it."""
+
+    def try_take(self) -> AbstractContextManager[None] | None:
+        """The share, held for the block; None where another batch has it."""
+        ...
+
+
+Start = Callable[[Sequence[Partition], int, bool], AbstractContextManager[Job]]
+"""Starts a job over the partitions, which may hold so many slots; if true, one task a partition.
+
+What it needs of the other side it gives back at the end of the block.
+"""
+
+
+@contextmanager
+def share_held(request: RunRequest, ports: Ports, share: Share) -> Generator[None]:
+    """Wait until no other batch of the workload has the share; hold it for the block."""
+    wait = Wait(
+        cause=WaitCause.CAP, reason=f"another run has the Spark cores of {request.workload}"
+    )
+    with wait_for(request, ports, lambda conditions: share.try_take() or wait):
+        yield
 
 
 def run_elsewhere(
@@ -75,14 +102,14 @@ def run_elsewhere(
     lost = 0
     while left:
         limit = wait_for_turn(request, ports)
-        job = start(list(left), limit, lost > 0)
-        try:
-            was_cancelled = _follow(job, left, request, ports, take)
-        except BaseException:
-            job.cancel()
-            with suppress(Exception):
-                _fail_running(left, request, ports, "its job was stopped")
-            raise
+        with start(list(left), limit, lost > 0) as job:
+            try:
+                was_cancelled = _follow(job, left, request, ports, take)
+            except BaseException:
+                job.cancel()
+                with suppress(Exception):
+                    _fail_running(left, request, ports, "its job was stopped")
+                raise
         if was_cancelled or not left:
             continue
         lost += 1

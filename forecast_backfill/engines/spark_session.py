@@ -101,6 +101,10 @@ def start_session(
     check_spark(settings)
     # Else workers look for a `python3` of their own, which knows nothing of the project.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if not settings.is_spark_connect:
+        # A Connect session of this process, long stopped, leaves pyspark believe in Connect.
+        for name in ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"):
+            os.environ.pop(name, None)
     try:
         with _own_interrupts():
             session = build()

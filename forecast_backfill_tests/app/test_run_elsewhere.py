@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
 
-from forecast_backfill.app.run_elsewhere import Report, run_elsewhere
+from forecast_backfill.app.run_elsewhere import Report, run_elsewhere, share_held
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.errors import DatabaseUnavailable
 from forecast_backfill.core.outcome import Failed, Written
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.warehouse.spark_share import PostgresSparkShare
+from forecast_backfill.wiring import open_session, open_wiring
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     land_campaign,
@@ -69,9 +71,9 @@ class Site:
         """The batch, whose jobs are these in turn."""
         self.jobs = list(jobs)
 
-        def start(left: Sequence[Partition], limit: int, is_careful: bool) -> ScriptedJob:
+        def start(left: Sequence[Partition], limit: int, is_careful: bool):
             self.started.append((list(left), is_careful))
-            return self.jobs[len(self.started) - 1]
+            return nullcontext(self.jobs[len(self.started) - 1])
 
         return run_elsewhere(PARTITIONS, self.request, self.ports, self.told.append, start)
 
@@ -131,6 +133,27 @@ def test_whoever_stops_the_run_stops_its_job(site):
 
     with pytest.raises(KeyboardInterrupt):
         run_elsewhere(
-            PARTITIONS, site.request, site.ports, interrupt, lambda left, limit, careful: job
+            PARTITIONS,
+            site.request,
+            site.ports,
+            interrupt,
+            lambda left, limit, careful: nullcontext(job),
         )
     assert job.is_cancelled
+
+
+def test_a_second_batch_of_the_workload_waits_until_the_first_is_over(site, database, tmp_path):
+    settings = settings_for(database, tmp_path)
+    with (
+        open_session(settings, Workload.BACKFILL) as first,
+        open_session(settings, Workload.BACKFILL) as second,
+        open_session(settings, Workload.NIGHTLY) as night,
+    ):
+        mine, other = PostgresSparkShare(first), PostgresSparkShare(second)
+        with share_held(site.request, site.ports, mine):
+            assert other.try_take() is None
+            # The night's share is its own.
+            with PostgresSparkShare(night).try_take() as taken:
+                assert taken is None
+        with share_held(site.request, site.ports, other):
+            assert mine.try_take() is None
