@@ -21,6 +21,7 @@ from forecast_backfill.core.merge import Claim, Key, MergeCounts, MergeRow, Stan
 from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.parity import Exclusion, Mismatch
 from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.shadow_check import ShadowWrite
 from forecast_backfill.core.source import ControlTotals, FaultReport
 from forecast_backfill.core.states import OutputState, PartitionStatus, Workload
 from forecast_backfill.core.strategy import Choice, Target
@@ -135,7 +136,10 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """A partition as the ledger has it; `identity` and `fingerprint` describe the stored output."""
+    """A partition as the ledger has it; `identity` and `fingerprint` describe the stored output.
+
+    `is_shadow_due`: a shadow does not hold this output yet.
+    """
 
     partition: Partition
     status: PartitionStatus
@@ -145,6 +149,7 @@ class LedgerRow:
     fingerprint: Fingerprint | None
     authority: Authority | None = None
     is_merged: bool = False
+    is_shadow_due: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +276,17 @@ class PartitionTransaction(Protocol):
 
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of what is stored now, computed by the database from the columns."""
+        ...
+
+    def write_shadows(self, data_version: str | None) -> tuple[ShadowWrite, ...]:
+        """Write what is stored now into every shadow, as of the live rows' `data_version`.
+
+        What a shadow refuses is recorded there and told; it is no error.
+        """
+        ...
+
+    def fill_shadows(self) -> tuple[ShadowWrite, ...]:
+        """The same, where nothing is written but the shadows."""
         ...
 
     def swap_leaf(self, rows: Rows, version: Version) -> int:

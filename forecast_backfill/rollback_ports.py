@@ -12,6 +12,7 @@ from typing import Protocol
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.rollback import Kept, PutBack, RollbackOutcome, Stands
+from forecast_backfill.core.shadow_check import ShadowWrite
 from forecast_backfill.core.states import Workload
 from forecast_backfill.ports import Clock, Control, Ledger, Rate, RunRequest, Slots, Waits
 
@@ -49,6 +50,10 @@ class RollbackTransaction(Protocol):
 
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of what is stored now, computed by the database from the columns."""
+        ...
+
+    def write_shadows(self, data_version: str | None) -> tuple[ShadowWrite, ...]:
+        """Write what is stored now into every shadow; None where nothing is left."""
         ...
 
     def complete(self, verdict: PutBack, *, reason: str, removed_rows: int, seconds: float) -> None:

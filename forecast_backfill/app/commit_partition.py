@@ -172,6 +172,7 @@ def _replace(work: _Work) -> Written:
         )
     )
     work.pass_step(Step.FINGERPRINTED)
+    transaction.write_shadows(fingerprint.data_version)
     completion = work.completion(version, replaced_rows)
     transaction.complete(completion)
     return _written(work, completion, work.attempt.identity, fingerprint, None)
@@ -201,6 +202,7 @@ def _merge(work: _Work) -> Written:
         )
     )
     work.pass_step(Step.FINGERPRINTED)
+    transaction.write_shadows(fingerprint.data_version)
     completion = work.completion(version, expected.counts.updated + expected.counts.deleted)
     identity = transaction.complete_merge(
         MergeCompletion(

@@ -23,6 +23,7 @@ from forecast_backfill.core.rollback import (
     Stands,
     judge_rollback,
 )
+from forecast_backfill.core.states import OutputState
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.rollback_ports import KeptPartition, RollbackPorts, RollbackTransaction
 
@@ -94,6 +95,8 @@ def _attempt(
             assert kept is not None
             assert stands is not None
             removed = _restore(partition, kept, stands, transaction)
+            is_gone = verdict.output is OutputState.ABSENT
+            transaction.write_shadows(None if is_gone else kept.expected.data_version)
             seconds = ports.clock.monotonic() - started
             transaction.complete(
                 verdict,

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from forecast_backfill.app.admission import admitted
 from forecast_backfill.app.commit_partition import Attempt, commit
+from forecast_backfill.app.fill_shadow import fill_due_shadow
 from forecast_backfill.app.rate import wait_for_rate
 from forecast_backfill.core.admission import Wait
 from forecast_backfill.core.errors import DatabaseInterrupted, EpochRaised, ForecastBackfillError
@@ -127,6 +128,9 @@ def _attempt(
         if before is not None and not request.reprocess:
             made_from = _done_from(before, identity, request, ports)
             if made_from is not None:
+                paused = fill_due_shadow(before, request, conditions, ports)
+                if paused is not None:
+                    return paused
                 ports.ledger.unchanged(partition, request)
                 assert before.fingerprint is not None
                 return Unchanged(
@@ -143,6 +147,10 @@ def _attempt(
             partition=partition, row=row, identity=identity, is_guest=is_guest, started=started
         )
         if isinstance(prepared, Rejected):
+            if before is not None:
+                paused = fill_due_shadow(before, request, conditions, ports)
+                if paused is not None:
+                    return paused
             return _quarantine(source, prepared, attempt, request, ports)
         count = prepared.rows.num_rows
         paused = wait_for_rate(count, request, conditions, ports, partition=partition)

@@ -238,6 +238,7 @@ def _ledger_row(partition: Partition, row: Mapping[str, Any]) -> LedgerRow:
         fingerprint=fingerprint,
         authority=authority,
         is_merged=row["is_merged"],
+        is_shadow_due=row.get("is_shadow_due", False),
     )
 
 

@@ -14,6 +14,7 @@ from forecast_backfill.core.errors import TransitionRefused
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.rollback import Kept, PutBack, Stands
+from forecast_backfill.core.shadow_check import ShadowWrite
 from forecast_backfill.core.states import ROLLBACKS, OutputState, PartitionStatus, Workload
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.rollback_ports import KeptPartition
@@ -112,6 +113,10 @@ class PostgresRollbackTransaction:
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of what is stored now, computed by the database from the columns."""
         return self._fenced.fingerprint()
+
+    def write_shadows(self, data_version: str | None) -> tuple[ShadowWrite, ...]:
+        """Write what is stored now into every shadow; None where nothing is left."""
+        return self._fenced.write_shadows(data_version)
 
     def complete(self, verdict: PutBack, *, reason: str, removed_rows: int, seconds: float) -> None:
         """Put the earlier record back into the ledger, and append the event."""

@@ -2,7 +2,15 @@
 SELECT status, output, attempt,
        output_source_digest, output_code_version, output_dimension_version,
        output_rows, output_checksum, output_units, output_revenue_cents,
-       output_stores, output_products, output_authority, is_merged
+       output_stores, output_products, output_authority, is_merged,
+       EXISTS (
+           SELECT FROM shadow
+           LEFT JOIN shadow_partition AS part ON part.shadow_id = shadow.shadow_id
+               AND part.date = :date AND part.region = :region
+           WHERE shadow.state <> 'dropped' AND output <> 'absent'
+             AND (part.status IS DISTINCT FROM 'equal'
+                  OR part.data_version IS DISTINCT FROM output_data_version)
+       ) AS is_shadow_due
 FROM partition_ledger
 WHERE date = :date AND region = :region;
 

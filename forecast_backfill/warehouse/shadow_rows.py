@@ -1,0 +1,95 @@
+"""Writes a partition into the shadows, in the transaction that writes it into the live table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.shadow import ShadowDefinition, judge_definition
+from forecast_backfill.core.shadow_check import ShadowWrite
+from forecast_backfill.warehouse import shadow_sql
+from forecast_backfill.warehouse.statements import statements
+
+_REFUSED = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError)
+"""What the shadow's own constraints, types or expressions refuse; all else ends the transaction."""
+
+
+class _Unequal(Exception):
+    """The stored rows are not what the mapping says; leaving the savepoint by it undoes them."""
+
+
+def write_shadows(
+    connection: psycopg.Connection[Any],
+    partition: Partition,
+    shadow_ids: Sequence[int],
+    *,
+    data_version: str | None,
+    run_id: str,
+    source: str = "daily_demand",
+) -> tuple[ShadowWrite, ...]:
+    """Write the partition as `source` has it into each shadow that is not dropped.
+
+    `data_version` is that of the live rows. What a shadow refuses is recorded with its reason, its
+    earlier rows of the partition stay, and the live write is not lost.
+    """
+    found = list(statements().shadow_lock_written(connection, shadow_ids=list(shadow_ids)))
+    return tuple(
+        _write_one(connection, partition, row, data_version, run_id, sql.Identifier(source))
+        for row in found
+    )
+
+
+def _write_one(
+    connection: psycopg.Connection[Any],
+    partition: Partition,
+    row: Mapping[str, Any],
+    data_version: str | None,
+    run_id: str,
+    source: sql.Identifier,
+) -> ShadowWrite:
+    shadow_id, definition = row["shadow_id"], judge_definition(row["definition"])
+    try:
+        with connection.transaction():
+            rows = _fill(connection, partition, shadow_id, definition, source)
+        trouble = None
+    except (*_REFUSED, _Unequal) as error:
+        rows, trouble = 0, one_line(error)
+    statements().shadow_record(
+        connection,
+        shadow_id=shadow_id,
+        date=partition.date,
+        region=partition.region,
+        status="equal" if trouble is None else "failed",
+        rows=rows,
+        data_version=data_version if trouble is None else None,
+        reason=trouble,
+        run_id=run_id,
+    )
+    return ShadowWrite(shadow_id=shadow_id, rows=rows, trouble=trouble)
+
+
+def _fill(
+    connection: psycopg.Connection[Any],
+    partition: Partition,
+    shadow_id: int,
+    definition: ShadowDefinition,
+    source: sql.Identifier,
+) -> int:
+    key = {"date": partition.date, "region": partition.region}
+    connection.execute(shadow_sql.delete(shadow_id), key)
+    counted = connection.execute(shadow_sql.fill(shadow_id, definition, source), key).fetchone()
+    assert counted is not None
+    if (counted["rows"], counted["checksum"]) != (counted["live_rows"], counted["live_checksum"]):
+        raise _Unequal(
+            f"{counted['rows']} rows were stored, but not with the values that the mapping gives"
+        )
+    return int(counted["rows"])
+
+
+def one_line(error: Exception) -> str:
+    """What PostgreSQL said, with its detail, in one line."""
+    return " ".join(str(error).split())
