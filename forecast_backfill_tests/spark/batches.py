@@ -38,9 +38,10 @@ def run(
     run_id: str = "5f0c",
     *,
     open_spark: OpenSpark | None = None,
+    workload: Workload = Workload.BACKFILL,
 ) -> list[Outcome]:
-    """Run the partitions as a backfill; the outcomes by partition."""
-    with open_wiring(settings, workload=Workload.BACKFILL, run_id=run_id) as wiring:
+    """Run the partitions; the outcomes by partition."""
+    with open_wiring(settings, workload=workload, run_id=run_id) as wiring:
         request = wiring.request(campaign_id="spark")
         run_batch = run_batch_of(settings, open_spark)
         outcomes = run_batch(partitions, request, wiring.ports, lambda outcome: None)
@@ -53,6 +54,7 @@ class Background:
 
     settings: Settings
     open_spark: OpenSpark | None = None
+    partitions: Sequence[Partition] = PARTITIONS
     outcomes: list[Outcome] = field(default_factory=list)
     error: BaseException | None = None
     thread: threading.Thread = field(init=False)
@@ -73,7 +75,7 @@ class Background:
 
     def _run(self) -> None:
         try:
-            self.outcomes = run(self.settings, open_spark=self.open_spark)
+            self.outcomes = run(self.settings, self.partitions, open_spark=self.open_spark)
         except BaseException as error:  # noqa: BLE001 — the test looks at it
             self.error = error
 

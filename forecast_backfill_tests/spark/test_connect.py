@@ -75,6 +75,24 @@ def test_a_pause_gives_the_cores_back_and_a_resume_does_what_is_left(
     assert written(database) == dict.fromkeys(PARTITIONS, 1)
 
 
+def test_the_night_goes_through_beside_a_backfill_that_is_held_up(
+    connect: ConnectServer, database: str, tmp_path: Path
+) -> None:
+    history, tonight = PARTITIONS[:8], PARTITIONS[8:]
+    settings = landed(database, tmp_path, connect.master, slots=3, seam=tonight[0].date)
+    with lease_held(database, history[0]):
+        batch = Background(settings, partitions=history)
+        batch.wait_until_running(history[0])
+        outcomes = run(settings, tonight, run_id="night", workload=Workload.NIGHTLY)
+        assert [type(each) for each in outcomes] == [Written, Written]
+        assert connect.stages()[0]["schedulingPool"] == "nightly"
+        assert statuses(database)[history[0]] == "running"
+        assert set(written(database)) == set(tonight)
+    batch.thread.join(120)
+    assert batch.error is None
+    assert written(database) == dict.fromkeys(PARTITIONS, 1)
+
+
 def test_what_the_server_still_runs_for_a_killed_client_cannot_commit_after_a_kill(
     connect: ConnectServer, database: str, tmp_path: Path
 ) -> None:
