@@ -225,6 +225,12 @@ class Ledger(Protocol):
         """Move to failed from running; no row is changed where the partition is not running."""
         ...
 
+    def quarantine_beside(
+        self, partition: Partition, request: RunRequest, *, report: FaultReport, source_digest: str
+    ) -> None:
+        """Keep the faults that a guest has found; status and output are the owner's to change."""
+        ...
+
     def find_claim(self, partition: Partition, authority: Authority) -> OutputIdentity | None:
         """What the authority's highest statement about a merged partition was made from."""
         ...

@@ -184,11 +184,8 @@ def _quarantine(
 ) -> Quarantined:
     row = attempt.row
     if attempt.is_guest:
-        ports.ledger.note_beside(
-            source.partition,
-            request,
-            status=PartitionStatus.QUARANTINED,
-            reason=rejected.report.summary,
+        ports.ledger.quarantine_beside(
+            source.partition, request, report=rejected.report, source_digest=source.digest
         )
     else:
         ports.ledger.quarantine(

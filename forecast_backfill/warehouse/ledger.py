@@ -81,19 +81,17 @@ class PostgresLedger:
         target = PartitionStatus.QUARANTINED
         with self._session.transaction() as connection:
             self._end(connection, partition, request, target, report.summary, seconds, detail)
-            statements().open_quarantine(
-                connection,
-                date=partition.date,
-                region=partition.region,
-                source_digest=source_digest,
-                fault_total=report.total,
-                fault_counts=Jsonb(dict(report.counts)),
-                faults=Jsonb([_without_nul(asdict(fault)) for fault in report.kept]),
-                summary=_clean(report.summary),
-                workload=request.workload,
-                run_id=request.run_id,
-                campaign_id=request.campaign_id,
-            )
+            _open_quarantine(connection, partition, request, report, source_digest)
+
+    def quarantine_beside(
+        self, partition: Partition, request: RunRequest, *, report: FaultReport, source_digest: str
+    ) -> None:
+        """Keep the faults that a guest has found; status and output are the owner's to change."""
+        self.note_beside(
+            partition, request, status=PartitionStatus.QUARANTINED, reason=report.summary
+        )
+        with self._session.use() as connection:
+            _open_quarantine(connection, partition, request, report, source_digest)
 
     def mismatch(
         self, partition: Partition, request: RunRequest, *, mismatch: Mismatch, seconds: float
@@ -185,6 +183,28 @@ def refused_move(
         "or ended it",
         next_command="forecast-backfill status",
         partition=partition,
+    )
+
+
+def _open_quarantine(
+    connection: Any,
+    partition: Partition,
+    request: RunRequest,
+    report: FaultReport,
+    source_digest: str,
+) -> None:
+    statements().open_quarantine(
+        connection,
+        date=partition.date,
+        region=partition.region,
+        source_digest=source_digest,
+        fault_total=report.total,
+        fault_counts=Jsonb(dict(report.counts)),
+        faults=Jsonb([_without_nul(asdict(fault)) for fault in report.kept]),
+        summary=_clean(report.summary),
+        workload=request.workload,
+        run_id=request.run_id,
+        campaign_id=request.campaign_id,
     )
 
 

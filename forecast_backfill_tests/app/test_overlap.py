@@ -173,6 +173,11 @@ def test_a_campaign_whose_source_is_refused_leaves_the_owners_row(stage, world, 
     assert fetch(
         database_url, "SELECT kind, campaign_id FROM partition_event ORDER BY event_id DESC LIMIT 1"
     ) == [("quarantined", "c1")]
+    kept = "SELECT campaign_id, summary, resolved_at IS NULL FROM quarantine"
+    assert fetch(database_url, kept) == [("c1", "sales.csv nul_byte: a NUL byte", True)]
+    world.deliver({A: 5})
+    stage.run(world, NIGHTLY)
+    assert fetch(database_url, kept)[0][2] is False
 
 
 def test_the_history_says_that_a_partition_was_merged_and_what_came_of_it(
