@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
 from forecast_backfill.app.campaign import (
     BackfillProgress,
@@ -16,6 +17,7 @@ from forecast_backfill.app.campaign import (
     PartitionSpan,
 )
 from forecast_backfill.cli import launching
+from forecast_backfill.cli.backfill import command as backfill
 from forecast_backfill.cli.launching import Launchpad
 from forecast_backfill.core.errors import DagsterUnreachable
 from forecast_backfill.core.version import Winner
@@ -78,6 +80,13 @@ def test_an_overlap_is_launched_with_its_tags_and_recorded_with_its_winner(datab
     assert client.tags["forecast_backfill/overlap"] == "true"
     assert client.tags["forecast_backfill/winner"] == "correction"
     assert campaign.winner is Winner.CORRECTION
+
+
+def test_a_winner_without_an_overlap_is_refused_as_usage() -> None:
+    asked = ["--from", "2026-03-01", "--to", "2026-03-02", "--winner", "correction"]
+    result = CliRunner().invoke(backfill, asked)
+    assert result.exit_code == 2
+    assert "--winner is for a campaign with --overlap" in result.output
 
 
 def test_watching_goes_on_through_a_restart_of_the_database(database: str) -> None:
