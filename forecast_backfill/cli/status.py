@@ -112,6 +112,7 @@ def _fields(
                 "launched_at": each.campaign.launched_at.isoformat(),
                 "launched_by": each.campaign.launched_by,
                 "reprocess": each.campaign.reprocess,
+                "winner": each.campaign.winner,
                 "waits": wait_fields(each.waits),
                 "time_left": _left_fields(each.left),
             }
@@ -156,6 +157,8 @@ def _print(
 def _campaign_lines(state: CampaignState) -> list[str]:
     campaign, left = state.campaign, state.left
     extra = " · reprocess" if campaign.reprocess else ""
+    if campaign.winner is not None:
+        extra += f" · overlap, {campaign.winner} wins"
     by = f" by {campaign.launched_by}" if campaign.launched_by else ""
     lines = [
         f"{campaign.campaign_id:<10} {describe(state.progress)}",
