@@ -103,6 +103,18 @@ def have_ended(station: Station, run_ids: list[str]) -> bool:
     return all(each in ENDED for each in statuses(station, run_ids))
 
 
+def failures(station: Station, run_ids: list[str]) -> list[str]:
+    """What the runs failed of, shortened; nothing where all succeeded."""
+    if set(statuses(station, run_ids)) <= {"SUCCESS"}:
+        return []
+    rows = station.rows(
+        "SELECT event FROM event_logs WHERE run_id = ANY(%s)"
+        " AND dagster_event_type IN ('STEP_FAILURE', 'PIPELINE_FAILURE')",
+        run_ids,
+    )
+    return [*statuses(station, run_ids), *(event[:2000] for (event,) in rows)]
+
+
 def worker_of(station: Station, run_id: str) -> int:
     """The process id of a run's worker."""
     rows = station.rows(

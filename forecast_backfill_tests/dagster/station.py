@@ -63,6 +63,7 @@ class Station:
     root: Path
     ports: Mapping[str, int]
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _connection: psycopg.Connection[Any] | None = None
 
     @property
     def url(self) -> str:
@@ -105,6 +106,7 @@ class Station:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        self._disconnect()
         self.database.stop()
 
     def is_listening(self, name: str) -> bool:
@@ -114,12 +116,24 @@ class Station:
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a query finds; it may change things."""
-        options = "-c search_path=forecast_backfill,public"
-        with psycopg.connect(
-            resolve_database_url(load_settings()), autocommit=True, options=options
-        ) as connection:
-            found = connection.execute(query, values)  # type: ignore[arg-type]
-            return found.fetchall() if found.description else []
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(
+                resolve_database_url(load_settings()),
+                autocommit=True,
+                options="-c search_path=forecast_backfill,public",
+            )
+        found = self._connection.execute(query, values)  # type: ignore[arg-type]
+        return found.fetchall() if found.description else []
+
+    def restart_database(self) -> None:
+        """Stop the database under everybody, and start it again."""
+        self._disconnect()
+        self.database.stop()
+        self.database.start()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
     def slow_down(self, seconds: float) -> None:
         """How long each write of a partition takes from now on."""

@@ -165,6 +165,7 @@ def sampled_flights(station: Station, *, seconds: float) -> list[int]:
     found: list[int] = []
     while time.monotonic() < deadline:
         found.append(station.flights())
+        time.sleep(0.02)
     return found
 
 
