@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 # Half a gigabyte that only the tests and whoever runs on Spark need; the demo does without.
 $(SPARK): $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark,lakehouse]'
 	@touch $(SPARK)
 
 setup: $(STAMP) ## Make the virtual environment and install the tested set

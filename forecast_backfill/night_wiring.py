@@ -14,6 +14,7 @@ from forecast_backfill.core.completeness import CompletenessContract
 from forecast_backfill.core.forecast import ForecastRow
 from forecast_backfill.core.notice import Audience
 from forecast_backfill.core.states import Workload
+from forecast_backfill.lakehouse_wiring import demand_of
 from forecast_backfill.night_ports import Forecaster, NightPorts
 from forecast_backfill.night_values import Fitted, HorizonScore, TrainingData
 from forecast_backfill.notices.apprise_notifier import AppriseNotifier
@@ -30,7 +31,7 @@ from forecast_backfill.warehouse.publications import PostgresPublications
 from forecast_backfill.warehouse.replica import Replica
 from forecast_backfill.warehouse.seals import PostgresSeals
 from forecast_backfill.warehouse.waits import PostgresWaits
-from forecast_backfill.warehouse.windows import PostgresDemand, PostgresWindows
+from forecast_backfill.warehouse.windows import PostgresWindows
 from forecast_backfill.wiring import (
     SystemClock,
     calendar_in,
@@ -129,7 +130,7 @@ def night_ports(settings: Settings, session: Session) -> NightPorts:
     return NightPorts(
         seals=PostgresSeals(session),
         windows=PostgresWindows(session),
-        demand=PostgresDemand(session, _replica_of(settings, session)),
+        demand=demand_of(settings, session, _replica_of(settings, session)),
         promotions=PostgresDimensions(session),
         forecaster=LazyForecaster(settings.horizon_days),
         models=PostgresModels(session),

@@ -11,13 +11,13 @@ from forecast_backfill.core.capacity_measure import CapacityMeasure, in_force, m
 from forecast_backfill.core.signal import Unreadable
 from forecast_backfill.core.sizing import Room, TaskSeconds
 from forecast_backfill.core.states import Workload
+from forecast_backfill.lakehouse_wiring import plan_facts_of
 from forecast_backfill.landing.arrivals import landed_regions
 from forecast_backfill.pace_wiring import pace_ports
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.capacity import PostgresCapacity
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.outlook import always_reserved, capacity_basis, holds_of
-from forecast_backfill.warehouse.plan_facts import PostgresPlanFacts
 from forecast_backfill.warehouse.statements import statements
 from forecast_backfill.wiring import SystemClock, calendar_in
 
@@ -48,7 +48,7 @@ def plan_ports(
     measure = _measure(machine, None if applied is None else applied[0], supposed)
     asked = None if is_supposed else knobs["cap"]
     return PlanPorts(
-        facts=PostgresPlanFacts(session),
+        facts=plan_facts_of(settings, session),
         landed=lambda day: landed_regions(settings.landing_directory, day, settings.regions),
         signals=lambda: _look_at_signals(settings, session),
         calendar=calendar_in(session, settings, SystemClock()),

@@ -16,6 +16,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 from forecast_backfill.capacity_settings import CapacitySettings
 from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.isolation_settings import IsolationSettings
+from forecast_backfill.lakehouse_settings import LakehouseSettings
 from forecast_backfill.layout_settings import LayoutSettings
 from forecast_backfill.night_settings import NightSettings
 from forecast_backfill.pace_settings import PaceSettings
@@ -31,7 +32,13 @@ def _default_regions() -> tuple[str, ...]:
 
 
 class Settings(
-    NightSettings, CapacitySettings, PaceSettings, SparkSettings, IsolationSettings, LayoutSettings
+    NightSettings,
+    CapacitySettings,
+    PaceSettings,
+    SparkSettings,
+    IsolationSettings,
+    LayoutSettings,
+    LakehouseSettings,
 ):
     """All settings. A relative path is taken from DAGSTER_HOME, else from the working directory.
 
@@ -65,7 +72,7 @@ class Settings(
     idle_in_transaction_timeout_seconds: float = Field(default=60.0, gt=0, le=LONGEST_TIMEOUT)
     superseded_days: int = Field(default=30, ge=1, le=3650)
 
-    @field_validator("home", "landing")
+    @field_validator("home", "landing", "lakehouse")
     @classmethod
     def _anchor(cls, value: Path | None) -> Path | None:
         # Dagster's processes need not run in one directory, but they share DAGSTER_HOME. The
@@ -124,6 +131,11 @@ class Settings(
     def zone(self) -> ZoneInfo:
         """The chain's time zone, in which a business date is decided."""
         return ZoneInfo(self.time_zone)
+
+    @property
+    def lakehouse_directory(self) -> Path:
+        """Where the Delta tables lie: `<home>/lakehouse` unless set."""
+        return self.lakehouse if self.lakehouse is not None else self.home / "lakehouse"
 
     @property
     def landing_directory(self) -> Path:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from forecast_backfill.app.recompute import Proof, prove
 from forecast_backfill.app.reconcile import ProofPorts
 from forecast_backfill.core.partition import DateRange
-from forecast_backfill.warehouse.digests import PostgresStored, row_digests
+from forecast_backfill.lakehouse_wiring import stored_of
+from forecast_backfill.warehouse.digests import row_digests
 from forecast_backfill.warehouse.proofs import PostgresProofRecord, canonical_rows
 from forecast_backfill.wiring import Wiring
 
@@ -20,7 +21,7 @@ def proof_ports(wiring: Wiring) -> ProofPorts:
     return ProofPorts(
         landing=wiring.ports.landing,
         engine=wiring.ports.engine,
-        stored=PostgresStored(wiring.session),
+        stored=stored_of(wiring.settings, wiring.session),
         row_digests=row_digests,
     )
 
@@ -29,7 +30,7 @@ def prove_some(
     wiring: Wiring, dates: DateRange, regions: Sequence[str], *, count: int, seed: str, by: str
 ) -> list[Proof]:
     """Recompute `count` done partitions of the range, chosen by the seed; see recompute.prove."""
-    stored = PostgresStored(wiring.session)
+    stored = stored_of(wiring.settings, wiring.session)
     return prove(
         stored.sample_done(dates, regions, seed=seed, count=TRIES * count),
         count=count,

@@ -19,6 +19,7 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.core.strategy import Layout, Target
 from forecast_backfill.core.version import Winner
+from forecast_backfill.lakehouse_wiring import engine_for, warehouse_of
 from forecast_backfill.landing.reader import FileLanding
 from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.ports import Checkpoint, Clock, Engine, Ports, RunRequest, Step
@@ -28,7 +29,6 @@ from forecast_backfill.warehouse.date_states import last_night
 from forecast_backfill.warehouse.leases import PostgresSlots
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.migrate import migrate
-from forecast_backfill.warehouse.partitions import PostgresWarehouse
 from forecast_backfill.warehouse.rate import PostgresRate
 from forecast_backfill.warehouse.waits import PostgresWaits
 
@@ -111,7 +111,7 @@ def load_engine(settings: Settings) -> Engine:
     """The engine that the settings name, imported only now."""
     from forecast_backfill.engines.pandas_engine import PandasEngine
 
-    return PandasEngine()
+    return engine_for(settings, PandasEngine())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ def open_wiring(
             landing=FileLanding(settings.landing_directory),
             engine=load_engine(settings),
             ledger=PostgresLedger(session),
-            warehouse=PostgresWarehouse(session, target_of(settings)),
+            warehouse=warehouse_of(settings, session, target_of(settings)),
             control=control_of(settings, session, health),
             slots=PostgresSlots(session),
             waits=PostgresWaits(session),

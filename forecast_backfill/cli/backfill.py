@@ -12,6 +12,7 @@ from forecast_backfill.cli.launch_room import refuse_without_room
 from forecast_backfill.cli.launching import open_launchpad, run_launch
 from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.version import Winner
+from forecast_backfill.lakehouse_wiring import plan_facts_of, refuse_in_lakehouse
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.wiring import SystemClock, calendar_in, calendar_of
 
@@ -61,6 +62,12 @@ def command(
     if winner is not None and not overlap:
         raise click.UsageError("--winner is for a campaign with --overlap")
     settings = load_settings()
+    if overlap:
+        refuse_in_lakehouse(
+            settings,
+            "a campaign with --overlap",
+            next_command="forecast-backfill backfill … before the seam without --overlap",
+        )
     plan = partial(
         plan_launch,
         start=start.date(),
@@ -75,7 +82,12 @@ def command(
     with open_launchpad(settings) as pad:
         launch = plan(calendar=calendar_in(pad.session, settings, SystemClock()))
         dates = DateRange(start=start.date(), end=end.date())
-        refuse_without_room(pad.session, dates, _chosen(regions, settings), reprocess=reprocess)
+        refuse_without_room(
+            plan_facts_of(settings, pad.session),
+            dates,
+            _chosen(regions, settings),
+            reprocess=reprocess,
+        )
         return run_launch(pad, launch, reprocess=reprocess, watch=watch, as_json=as_json)
 
 

@@ -8,18 +8,16 @@ from forecast_backfill.core.errors import DiskTooFull
 from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.preflight import Standing, judge_room
 from forecast_backfill.core.states import OutputState, PartitionStatus
-from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.plan_facts import PostgresPlanFacts
 
 
 def refuse_without_room(
-    session: Session, dates: DateRange, regions: Sequence[str], *, reprocess: bool
+    facts: PostgresPlanFacts, dates: DateRange, regions: Sequence[str], *, reprocess: bool
 ) -> None:
     """Raise DiskTooFull where what is to be written, and kept for a rollback, may not fit.
 
     A disk that cannot be seen from here is not judged; `plan` says so.
     """
-    facts = PostgresPlanFacts(session)
     outputs = facts.outputs(dates, regions)
     done = sum(
         each.status is PartitionStatus.DONE and each.output is OutputState.CURRENT

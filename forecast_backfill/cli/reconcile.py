@@ -20,11 +20,10 @@ from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.seam_audit import SeamAudit
 from forecast_backfill.core.states import Workload
+from forecast_backfill.lakehouse_wiring import seam_records_of, stored_of
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.truth_wiring import proof_ports, prove_some
 from forecast_backfill.warehouse.compared_table import open_compared
-from forecast_backfill.warehouse.digests import PostgresStored
-from forecast_backfill.warehouse.seam_records import PostgresSeamRecords
 from forecast_backfill.wiring import Wiring, open_wiring
 
 DATE = click.DateTime(["%Y-%m-%d"])
@@ -84,14 +83,14 @@ def command(
 
 
 def _audit(wiring: Wiring, dates: DateRange, regions: list[str]) -> SeamAudit:
-    records = PostgresSeamRecords(wiring.session)
+    records = seam_records_of(wiring.settings, wiring.session)
     return audit_seam(dates, regions=regions, seam=wiring.calendar.seam, records=records)
 
 
 def _compare(
     wiring: Wiring, dates: DateRange, regions: list[str] | None, against: str, *, as_json: bool
 ) -> int:
-    stored = PostgresStored(wiring.session)
+    stored = stored_of(wiring.settings, wiring.session)
     with open_compared(against) as other, stored.view() as ours:
         found = localise(expected=ours, found=other, dates=dates, regions=regions)
     return text.show_comparison(found, as_json=as_json)

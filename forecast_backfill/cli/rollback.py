@@ -20,6 +20,7 @@ from forecast_backfill.core.rollback import (
     reason_of_rollback,
 )
 from forecast_backfill.core.states import Workload
+from forecast_backfill.lakehouse_wiring import refuse_in_lakehouse
 from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.rollback_ports import KeptPartition
 from forecast_backfill.rollback_wiring import open_rollback
@@ -50,6 +51,12 @@ def command(
     without a campaign goes by its run id.
     """
     settings = load_settings()
+    refuse_in_lakehouse(
+        settings,
+        "a rollback",
+        next_command="land the earlier files and run: forecast-backfill backfill …; the table's "
+        "earlier versions can be read with any Delta engine (docs/spark.md)",
+    )
     with open_rollback(settings, run_id=f"rollback-{uuid4()}") as wiring:
         lower_priority(Workload.BACKFILL, settings)
         chosen = wiring.ports.rollbacks.list(

@@ -67,6 +67,10 @@ class TransitionRefused(ForecastBackfillError):
     """A ledger row was not in a state from which the asked transition is allowed."""
 
 
+class WarehouseRefused(ForecastBackfillError):
+    """The warehouse in use cannot do what was asked, or does not hold it; another way is named."""
+
+
 class TableRefused(ForecastBackfillError):
     """A table cannot be read or repaired as asked; the reason is the table's or the database's."""
 

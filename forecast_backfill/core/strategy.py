@@ -31,11 +31,13 @@ class Target:
 
     `large_rows`: from how many rows on a leaf is swapped. `needs_one_version`: some reader keeps a
     snapshot open over several statements, and an older snapshot sees a swapped leaf empty.
+    `is_lakehouse`: the target is a Delta table, whose layout is always one file a partition.
     """
 
     layout: Layout = Layout.PLAIN
     large_rows: int = LARGE_ROWS
     needs_one_version: bool = True
+    is_lakehouse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,11 @@ def choose(situation: WriteSituation) -> Choice:
 
 def _by_size(situation: WriteSituation) -> Choice:
     size, target = f"{situation.rows} rows", situation.target
+    if target.is_lakehouse:
+        return Choice(
+            primitive=WritePrimitive.REPLACE,
+            reason=f"{size} in a Delta table: a new file in one commit, readers see one version",
+        )
     if target.layout is Layout.PLAIN:
         return Choice(
             primitive=WritePrimitive.REPLACE,

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 
 from dagster import AssetExecutionContext, BetaWarning, Failure, PreviewWarning
 
+from forecast_backfill.app.audit_seam import SeamRecords
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.dagster_defs.batch import workload_of
 from forecast_backfill.dagster_defs.tags import BACKFILL_ID_TAG
 from forecast_backfill.dimension_ports import DimensionPorts
 from forecast_backfill.dimension_wiring import dimension_ports
+from forecast_backfill.lakehouse_wiring import seam_records_of
 from forecast_backfill.night_ports import NightPorts
 from forecast_backfill.night_wiring import open_night
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings
-from forecast_backfill.warehouse.seam_records import PostgresSeamRecords
 
 GROUP = "demand"
 NIGHT_GROUP = "night"
@@ -32,7 +33,7 @@ class NightRun:
     ports: NightPorts
     request: RunRequest
     dimensions: DimensionPorts
-    seam_records: PostgresSeamRecords
+    seam_records: SeamRecords
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def night_run(context: AssetExecutionContext, settings: Settings) -> Iterator[Ni
             ports=wiring.ports,
             request=wiring.request(campaign_id=tags.get(BACKFILL_ID_TAG)),
             dimensions=dimension_ports(settings, wiring.session),
-            seam_records=PostgresSeamRecords(wiring.session),
+            seam_records=seam_records_of(settings, wiring.session),
         )
 
 

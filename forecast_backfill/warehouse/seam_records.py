@@ -26,11 +26,12 @@ class PostgresSeamRecords:
         with self._session.transaction() as connection:
             statements().seam_snapshot(connection)
             return SeamSides(
-                recorded=_recorded(connection, asked), stored=_stored(connection, asked)
+                recorded=read_recorded(connection, asked), stored=_stored(connection, asked)
             )
 
 
-def _recorded(connection: Any, asked: dict[str, Any]) -> dict[Partition, Recorded]:
+def read_recorded(connection: Any, asked: dict[str, Any]) -> dict[Partition, Recorded]:
+    """What ledger and claims say of the partitions of `start`, `end` and `regions`."""
     claims: dict[Partition, list[Version]] = defaultdict(list)
     for row in statements().seam_claims(connection, **asked):
         claims[_partition(row)].append(

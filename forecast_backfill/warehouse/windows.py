@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date as Date
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,9 @@ from psycopg.types.json import Jsonb
 
 from forecast_backfill.core.completeness import Override
 from forecast_backfill.core.coverage import CellState, LeftOut
+from forecast_backfill.core.errors import WarehouseRefused
 from forecast_backfill.core.partition import DateRange, Partition
+from forecast_backfill.core.stored_in import is_in_lakehouse
 from forecast_backfill.night_values import VerdictKind, WindowUnits, WindowVerdict
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.warehouse.connect import Session
@@ -130,14 +133,30 @@ def _read_units(
                     "is_current": is_current,
                 },
             )
-            return tuple(
-                WindowUnits(
-                    partition=Partition(date=row["date"], region=row["region"]),
-                    data_version=row["data_version"],
-                    units=dict(zip(row["groups"], row["units"], strict=True)),
-                )
-                for row in cursor
-            )
+            return tuple(_units(row) for row in cursor)
+
+
+def _units(row: Mapping[str, Any]) -> WindowUnits:
+    partition = Partition(date=row["date"], region=row["region"])
+    if is_in_lakehouse(row["code_version"]):
+        raise elsewhere(partition, where="the lakehouse")
+    return WindowUnits(
+        partition=partition,
+        data_version=row["data_version"],
+        units=dict(zip(row["groups"], row["units"], strict=True)),
+    )
+
+
+def elsewhere(partition: Partition, *, where: str) -> WarehouseRefused:
+    """The error for a partition whose rows are in the other warehouse; a campaign moves them."""
+    after = partition.date + timedelta(days=1)
+    return WarehouseRefused(
+        "a window cannot be read",
+        why=f"rows of it are in {where} still, and FORECAST_BACKFILL_WAREHOUSE names the other",
+        next_command=f"forecast-backfill backfill --from {partition.date} --to {after} (or the "
+        "whole range), which moves what is not moved yet; or set FORECAST_BACKFILL_WAREHOUSE back",
+        partition=partition,
+    )
 
 
 def _verdict(row: Mapping[str, Any]) -> WindowVerdict:

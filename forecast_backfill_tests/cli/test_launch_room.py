@@ -41,10 +41,10 @@ def test_a_campaign_that_would_fill_the_disk_is_not_launched(
     assert one > 0
     set_free(monkeypatch, 2 * 19 * one - 1)
     with pytest.raises(DiskTooFull, match="free are needed") as refused:
-        refuse_without_room(session, TEN_DAYS, REGIONS, reprocess=False)
+        refuse_without_room(PostgresPlanFacts(session), TEN_DAYS, REGIONS, reprocess=False)
     assert "accept --expired" in refused.value.next_command
     set_free(monkeypatch, 2 * 19 * one)
-    refuse_without_room(session, TEN_DAYS, REGIONS, reprocess=False)
+    refuse_without_room(PostgresPlanFacts(session), TEN_DAYS, REGIONS, reprocess=False)
 
 
 def test_what_is_done_needs_room_only_where_it_is_written_again(
@@ -52,13 +52,13 @@ def test_what_is_done_needs_room_only_where_it_is_written_again(
 ) -> None:
     one = PostgresPlanFacts(session).partition_bytes()
     set_free(monkeypatch, 2 * one)
-    refuse_without_room(session, ONE_DAY, REGIONS, reprocess=False)
+    refuse_without_room(PostgresPlanFacts(session), ONE_DAY, REGIONS, reprocess=False)
     with pytest.raises(DiskTooFull):
-        refuse_without_room(session, ONE_DAY, REGIONS, reprocess=True)
+        refuse_without_room(PostgresPlanFacts(session), ONE_DAY, REGIONS, reprocess=True)
 
 
 def test_a_disk_that_cannot_be_seen_from_here_is_not_judged(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_free(monkeypatch, None)
-    refuse_without_room(session, TEN_DAYS, REGIONS, reprocess=True)
+    refuse_without_room(PostgresPlanFacts(session), TEN_DAYS, REGIONS, reprocess=True)

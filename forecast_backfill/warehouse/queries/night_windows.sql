@@ -37,6 +37,7 @@ ON CONFLICT (date, window_digest) DO NOTHING;
 -- One row a readable partition, in one statement and so of one moment: a partition without an
 -- output is not there at all, one that was written without rows is there without groups.
 SELECT ledger.date, ledger.region, ledger.output_data_version AS data_version,
+       ledger.output_code_version AS code_version,
        coalesce(sold.groups, '{}') AS groups, coalesce(sold.units, '{}') AS units
 FROM partition_ledger AS ledger
 LEFT JOIN (
@@ -56,3 +57,12 @@ WHERE ledger.date >= :start AND ledger.date < :end
   AND (CAST(:region AS text) IS NULL OR ledger.region = :region)
   AND (ledger.output = 'current' OR (ledger.output = 'stale' AND NOT :is_current))
 ORDER BY ledger.date, ledger.region;
+
+-- name: readable_outputs(start, end, region, is_current)
+-- The same partitions without their rows, which are in the lakehouse.
+SELECT date, region, output_data_version AS data_version, output_code_version AS code_version
+FROM partition_ledger
+WHERE date >= :start AND date < :end
+  AND (CAST(:region AS text) IS NULL OR region = :region)
+  AND (output = 'current' OR (output = 'stale' AND NOT :is_current))
+ORDER BY date, region;

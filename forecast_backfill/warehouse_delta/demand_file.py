@@ -1,0 +1,120 @@
+"""One Parquet file of a partition: how it is named, what it holds, and what its footer says."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date as Date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from forecast_backfill.core.fingerprint import Fingerprint
+from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.version import Version
+from forecast_backfill.warehouse.copy_rows import ROW_COLUMNS
+
+STAMP = b"forecast_backfill"
+_TYPES = {"store_id": pa.string(), "product_id": pa.string(), "demand_group": pa.string()}
+_BOOLEANS = ("on_display", "on_mailer")
+FILE_SCHEMA = pa.schema(
+    [
+        *(
+            (name, pa.bool_() if name in _BOOLEANS else _TYPES.get(name, pa.int64()))
+            for name in ROW_COLUMNS
+        ),
+        ("authority", pa.int16()),
+        ("source_version", pa.int64()),
+    ]
+)
+"""What a file holds: date and region are in its path."""
+TABLE_SCHEMA = pa.schema([("date", pa.date32()), ("region", pa.string()), *FILE_SCHEMA])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What a file states of itself, in its footer and in the commit that made it current."""
+
+    partition: Partition
+    fingerprint: Fingerprint
+    version: Version
+
+    @property
+    def text(self) -> str:
+        """As JSON, the same for the same content."""
+        return json.dumps(
+            {
+                "date": self.partition.date.isoformat(),
+                "region": self.partition.region,
+                **{name: str(value) for name, value in asdict(self.fingerprint).items()},
+                "authority": int(self.version.authority),
+                "source_version": self.version.source_version,
+            }
+        )
+
+
+def folder_of(partition: Partition) -> str:
+    """The partition's folder under the table's."""
+    return f"date={partition.date.isoformat()}/region={partition.region}"
+
+
+def partition_of(file: Path) -> Partition:
+    """The partition whose folder the file lies in."""
+    date, region = (part.partition("=")[2] for part in file.parts[-3:-1])
+    return Partition(date=Date.fromisoformat(date), region=region)
+
+
+def data_version_of(file: Path) -> str:
+    """The content's data version, which the file's name begins with."""
+    return file.name.partition("-")[0]
+
+
+def write_file(directory: Path, rows: pa.Table, stamp: Stamp, name: str) -> Path:
+    """Write `rows` as a file that no reader knows yet; it is on the disk afterwards."""
+    folder = directory / folder_of(stamp.partition)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{stamp.fingerprint.data_version}-{name}.parquet"
+    pq.write_table(_with_version(rows, stamp), file, compression="zstd")
+    sync([file, folder])
+    return file
+
+
+def read_stamp(file: Path) -> str | None:
+    """What the file's footer states; None where it is not one of ours or cannot be read."""
+    try:
+        metadata = pq.read_metadata(file).metadata or {}
+    except (OSError, pa.ArrowException):
+        return None
+    stamp = metadata.get(STAMP)
+    return None if stamp is None else stamp.decode()
+
+
+def rows_of(file: Path) -> int | None:
+    """The rows of a file by its footer; None where the file is gone or broken."""
+    try:
+        rows: int = pq.read_metadata(file).num_rows
+    except (OSError, pa.ArrowException):
+        return None
+    return rows
+
+
+def sync(paths: Sequence[Path]) -> None:
+    """Wait until files and folders are on the disk: the ledger will speak of them."""
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _with_version(rows: pa.Table, stamp: Stamp) -> pa.Table:
+    count, version = rows.num_rows, stamp.version
+    columns = [rows.column(name) for name in ROW_COLUMNS]
+    columns.append(pa.array([int(version.authority)] * count, pa.int16()))
+    columns.append(pa.array([version.source_version] * count, pa.int64()))
+    table = pa.table(dict(zip(FILE_SCHEMA.names, columns, strict=True)))
+    return table.cast(FILE_SCHEMA).replace_schema_metadata({STAMP: stamp.text.encode()})

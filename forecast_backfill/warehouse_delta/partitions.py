@@ -1,0 +1,214 @@
+"""Partitions of `daily_demand` in the lakehouse: written, read back, published, recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import psycopg
+import pyarrow as pa
+
+from forecast_backfill.core.errors import WarehouseRefused
+from forecast_backfill.core.fingerprint import Fingerprint
+from forecast_backfill.core.identity import OutputIdentity
+from forecast_backfill.core.merge import Claim, Key, MergeRow, Standing
+from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.strategy import Target
+from forecast_backfill.core.version import Authority, Version
+from forecast_backfill.ports import Completion, MergeCompletion, Rows, RunRequest
+from forecast_backfill.warehouse.connect import Session
+from forecast_backfill.warehouse.fences import key_of, take_lease
+from forecast_backfill.warehouse.partitions import PostgresPartitionTransaction, application_name
+from forecast_backfill.warehouse.statements import statements
+from forecast_backfill.warehouse_delta.delta_log import DeltaLog
+from forecast_backfill.warehouse_delta.demand_file import Stamp, read_stamp, rows_of, write_file
+from forecast_backfill.warehouse_delta.read_back import ReadBack, fingerprint_of
+
+COMMIT_LEASE = "the Delta log of daily_demand"
+
+
+class DeltaWarehouse:
+    """`daily_demand` in a Delta table; the session holds leases, epoch and ledger."""
+
+    def __init__(
+        self, session: Session, log: DeltaLog, reader: ReadBack, new_name: Callable[[], str]
+    ) -> None:
+        self._session = session
+        self._log = log
+        self._reader = reader
+        self._new_name = new_name
+
+    def target(self) -> Target:
+        """A lakehouse: a partition is replaced by one file in one commit."""
+        return Target(is_lakehouse=True)
+
+    @contextmanager
+    def transaction(
+        self, partition: Partition, request: RunRequest
+    ) -> Iterator[DeltaPartitionTransaction]:
+        """One PostgreSQL transaction over the partition; an exception leaves no file behind.
+
+        Raises WarehouseRefused for a campaign that writes beside nightly.
+        """
+        if request.winner is not None:
+            refuse_merge(partition)
+        with self._session.transaction() as connection:
+            transaction = DeltaPartitionTransaction(
+                connection, partition, request, self._log, self._reader, self._new_name
+            )
+            try:
+                yield transaction
+            except BaseException:
+                transaction.discard()
+                raise
+
+
+class DeltaPartitionTransaction(PostgresPartitionTransaction):
+    """The steps of one replacement: lease, epoch and ledger in PostgreSQL, the rows in a file."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        partition: Partition,
+        request: RunRequest,
+        log: DeltaLog,
+        reader: ReadBack,
+        new_name: Callable[[], str],
+    ) -> None:
+        super().__init__(connection, partition, request)
+        self._log = log
+        self._reader = reader
+        self._new_name = new_name
+        self._becomes: Fingerprint | None = None
+        self._seen: tuple[Path, ...] = ()
+        self._current: Path | None = None
+        self._unpublished: Path | None = None
+
+    def keep_superseded(
+        self, becomes: Fingerprint | None = None, version: Version | None = None
+    ) -> int:
+        """Nothing is copied: what is replaced stays in the table's earlier versions."""
+        self._becomes = becomes
+        return 0
+
+    def replace(self, rows: Rows, version: Version) -> int:
+        """Write `rows` as a file, or adopt the current one that is proved to hold them.
+
+        That is there where a writer was lost between its commit to the table and the ledger's. Rows
+        of the partition in PostgreSQL, from before it moved, go in the same transaction.
+        """
+        assert self._becomes is not None, "what is superseded is looked at first"
+        stamp = Stamp(partition=self._partition, fingerprint=self._becomes, version=version)
+        moved: int = statements().delete_partition(self._connection, **self._key)
+        self._log.reload()
+        self._seen = self._log.files_of(self._partition)
+        self._current = self._find_same(stamp)
+        if self._current is not None:
+            return moved
+        replaced = sum(rows_of(each) or 0 for each in self._seen)
+        table = cast("pa.Table", rows)
+        self._current = write_file(self._log.directory, table, stamp, self._new_name())
+        self._unpublished = self._current
+        return moved + replaced
+
+    def _find_same(self, stamp: Stamp) -> Path | None:
+        if len(self._seen) != 1 or read_stamp(self._seen[0]) != stamp.text:
+            return None
+        # The footer only states it; the columns prove it.
+        found, version = self._reader.summary(self._seen), stamp.version
+        is_same = fingerprint_of(found) == stamp.fingerprint
+        is_same = is_same and found["row_hashes"] == stamp.fingerprint.checksum
+        if found["rows"]:
+            authorities = {found["lowest_authority"], found["authority"]}
+            versions = {found["lowest_version"], found["source_version"]}
+            is_same = is_same and authorities == {int(version.authority)}
+            is_same = is_same and versions == {version.source_version}
+        return self._seen[0] if is_same else None
+
+    def fingerprint(self) -> Fingerprint:
+        """The fingerprint of the file that is or becomes current, recomputed from its columns."""
+        assert self._current is not None, "the rows are written first"
+        return self._reader.fingerprint([self._current])
+
+    def complete(self, completion: Completion) -> None:
+        """Move the ledger to done, then commit to the Delta table; the ledger's commit is last.
+
+        The ledger's row is changed first: that shows that the session, and with it lease and epoch,
+        is still held. Raises DatabaseInterrupted where the table holds other files than before.
+        """
+        super().complete(completion)
+        if self._unpublished is None:
+            return
+        request, partition = self._request, self._partition
+        # Commits one after the other: side by side they would only fail and read the log again.
+        take_lease(
+            self._connection,
+            key=key_of(COMMIT_LEASE),
+            name=application_name(partition, request.run_id),
+            what="the Delta table",
+            partition=partition,
+        )
+        file, self._unpublished = self._unpublished, None
+        stamp = Stamp(
+            partition=partition, fingerprint=completion.fingerprint, version=completion.version
+        )
+        self._log.publish(
+            partition,
+            file,
+            rows=completion.fingerprint.rows,
+            seen=self._seen,
+            told={
+                "forecast_backfill.partition": str(partition),
+                "forecast_backfill.fingerprint": stamp.text,
+                "forecast_backfill.data_version": completion.fingerprint.data_version,
+                "forecast_backfill.workload": str(request.workload),
+                "forecast_backfill.run_id": request.run_id,
+                "forecast_backfill.epoch": str(request.epoch),
+            },
+        )
+
+    def discard(self) -> None:
+        """Remove a file that was never offered to the table."""
+        if self._unpublished is not None:
+            self._unpublished.unlink(missing_ok=True)
+
+    def swap_leaf(self, rows: Rows, version: Version) -> int:
+        """Not chosen in a lakehouse."""
+        refuse_merge(self._partition)
+
+    def keep_record(self) -> None:
+        """Not reached: only a merge keeps a record alone."""
+        refuse_merge(self._partition)
+
+    def stored_rows(self) -> Mapping[Key, MergeRow]:
+        """Refused, as all of a merge is."""
+        refuse_merge(self._partition)
+
+    def claim_of(self, rows: Rows, version: Version) -> Claim:
+        """Refused, as all of a merge is."""
+        refuse_merge(self._partition)
+
+    def merge(self, rows: Rows, version: Version, standing: Standing) -> int:
+        """Refused, as all of a merge is."""
+        refuse_merge(self._partition)
+
+    def statements(self) -> Mapping[tuple[Authority, int], tuple[int, int]]:
+        """Refused, as all of a merge is."""
+        refuse_merge(self._partition)
+
+    def complete_merge(self, completion: MergeCompletion) -> OutputIdentity:
+        """Refused, as all of a merge is."""
+        refuse_merge(self._partition)
+
+
+def refuse_merge(partition: Partition) -> NoReturn:
+    """Raise WarehouseRefused: rows of a lakehouse are replaced by partition only."""
+    raise WarehouseRefused(
+        "an overlap cannot be merged in a lakehouse",
+        why="rows are merged by version in PostgreSQL only; a Delta partition is replaced whole",
+        next_command=f"forecast-backfill backfill --from {partition.date} --to … without --overlap "
+        "before the seam, or export FORECAST_BACKFILL_WAREHOUSE=postgres",
+        partition=partition,
+    )

@@ -1,0 +1,83 @@
+"""Reads the files of the lakehouse with another engine than the one that wrote them: DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import aiosql
+
+from forecast_backfill.core.errors import WarehouseRefused
+from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, Fingerprint
+from forecast_backfill.warehouse_delta.packages import load_duckdb
+
+_BOOLEANS = ("on_display", "on_mailer")
+_CANONICAL = " || ".join(
+    f"canonical_text(CAST({name} AS INTEGER))" if name in _BOOLEANS else f"canonical_text({name})"
+    for name in CHECKSUM_COLUMNS
+)
+# The first 60 bits of the md5 are 15 hexadecimal digits.
+_HASH = f"CAST('0x' || substr(md5({_CANONICAL}), 1, 15) AS BIGINT)"
+_STORED = (
+    "read_parquet($files, hive_partitioning = true,"
+    " hive_types = {'date': VARCHAR, 'region': VARCHAR})"
+)
+_MACRO = """
+CREATE TEMP MACRO canonical_text(value) AS
+    coalesce(length(CAST(value AS VARCHAR)) || ':' || CAST(value AS VARCHAR), '-')
+"""
+
+
+class ReadBack:
+    """SQL over the files of the lakehouse; opened at first use, in this process."""
+
+    @cached_property
+    def _connection(self) -> Any:
+        # One thread: who reads holds one slot.
+        connection = load_duckdb().connect(config={"threads": 1})
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute(_MACRO)
+        return connection
+
+    @cached_property
+    def _queries(self) -> Any:
+        folder = Path(__file__).with_name("queries")
+        return aiosql.from_path(folder, "duckdb", mandatory_parameters=False)
+
+    def read(self, query: str, files: Iterable[Path]) -> list[dict[str, Any]]:
+        """The rows of the named query over the files; none where there is no file."""
+        paths = [str(each) for each in files]
+        if not paths:
+            return []
+        text: str = getattr(self._queries, query).sql
+        for name, part in (("{hash}", _HASH), ("{canonical}", _CANONICAL), ("{stored}", _STORED)):
+            text = text.replace(name, part)
+        try:
+            cursor = self._connection.execute(text, {"files": paths})
+        except load_duckdb().Error as error:
+            raise WarehouseRefused(
+                "files of the lakehouse cannot be read",
+                why=" ".join(str(error).split())[:300],
+                next_command="forecast-backfill reconcile --repair",
+            ) from error
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def fingerprint(self, files: Sequence[Path]) -> Fingerprint:
+        """The canonical fingerprint, recomputed from the stored columns."""
+        return fingerprint_of(self.summary(files))
+
+    def summary(self, files: Sequence[Path]) -> dict[str, Any]:
+        """The fingerprint with the sum of the stored row hashes and the range of versions."""
+        found = self.read("fingerprint", files)
+        return found[0] if found else dict.fromkeys((*_FINGERPRINT, "row_hashes"), 0)
+
+
+_FINGERPRINT = ("rows", "checksum", "units", "revenue_cents", "stores", "products")
+
+
+def fingerprint_of(summary: dict[str, Any]) -> Fingerprint:
+    """The fingerprint in a summary."""
+    return Fingerprint(**{name: int(summary[name]) for name in _FINGERPRINT})

@@ -1,0 +1,1 @@
+"""The lakehouse: Delta commits beside the ledger, moves, and what is refused."""
