@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "diagnose": "Find rows that were counted twice, in any PostgreSQL table.",
     "repair": "Collapse such rows to the newest version a key.",
     "rollback": "Put back what stood before a campaign, byte for byte.",
+    "shadow": "Build a new version of daily_demand beside the live one, and swap.",
     "accept": "Free what a campaign replaced; it cannot be rolled back any more.",
     "simulate": "Replay nights and a campaign under several policies, and compare them.",
     "capacity": "Measure the slots that nightly needs, and the cap that follows.",

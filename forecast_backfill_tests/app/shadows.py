@@ -50,7 +50,7 @@ not_null = true
 [columns.note]
 type = "text"
 """
-PAUSES = (0.05,) * 20
+PAUSES = (0.05,) * 8
 
 
 class Shadowed:

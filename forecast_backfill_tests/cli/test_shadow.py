@@ -1,0 +1,104 @@
+"""`shadow` at the command line: every step, what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from forecast_backfill.cli.shadow import command
+from forecast_backfill.core.errors import ShadowRefused, UsageRefused
+from forecast_backfill.core.partition import Partition
+from forecast_backfill_tests.app.campaigns import FIRST, settings_for
+from forecast_backfill_tests.app.rollbacks import A, B, Chain
+from forecast_backfill_tests.app.shadows import DEFINITION, columns
+
+ONE, TWO = (Partition(date=FIRST, region=region) for region in ("R01", "R02"))
+WHY = ("--reason", "new columns")
+
+
+@pytest.fixture
+def chain(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chain]:
+    monkeypatch.setenv("FORECAST_BACKFILL_DATABASE_URL", database_url)
+    monkeypatch.setenv("FORECAST_BACKFILL_HOME", str(tmp_path))
+    monkeypatch.setenv("FORECAST_BACKFILL_BACKFILL_NICE", "0")
+    (tmp_path / "v2.toml").write_text(DEFINITION)
+    with ExitStack() as stack:
+        found = Chain(settings_for(database_url, tmp_path), stack)
+        found.write(ONE, {A: 1}, campaign="spring")
+        found.write(TWO, {A: 2, B: 2}, campaign="spring")
+        yield found
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(command, list(words), standalone_mode=False)
+
+
+def fields(*words: str) -> dict[str, object]:
+    done = run(*words, "--json")
+    assert done.exception is None, done.exception
+    return dict(json.loads(done.stdout))
+
+
+def start(tmp_path: Path) -> None:
+    told = fields("start", "--definition", str(tmp_path / "v2.toml"), *WHY)
+    assert told == {"shadow_id": 1, "state": "building", "due": 2}
+
+
+def test_a_shadow_goes_all_its_way_at_the_command_line(chain: Chain, tmp_path: Path) -> None:
+    start(tmp_path)
+    assert fields("backfill", "--here") == {"filled": 2, "rows": 3, "failed": []}
+    assert run("validate").stdout == (
+        "shadow 1 is validated: 2 of 2 partitions are equal by the mapping, 0 left out, 3 rows\n"
+        '  next: forecast-backfill shadow swap --reason "…"\n'
+    )
+    assert run("swap", *WHY).stdout.startswith("readers read shadow 1; 1 tries, ")
+    assert "quantity" in columns(chain.url)
+    done = run("drop", *WHY)
+    assert isinstance(done.exception, ShadowRefused)
+    assert fields("revert", *WHY)["shadow_id"] == 1
+    assert run("drop", *WHY).stdout.startswith("shadow 1 was dropped; ")
+    (told,) = json.loads(run("status", "--json").stdout)
+    assert (told["state"], told["step"], told["reason"]) == ("dropped", "drop", "new columns")
+    assert run("status").stdout.endswith("readers read daily_demand\n")
+
+
+def test_what_differs_is_named_until_it_is_left_out_with_a_reason(
+    chain: Chain, tmp_path: Path
+) -> None:
+    start(tmp_path)
+    chain.write(TWO, {A: 40_000}, exported=2)
+    done = run("backfill", "--here")
+    assert done.return_value == 1
+    assert f"  {TWO}  smallint out of range" in done.stdout
+    done = run("validate")
+    assert done.return_value == 1
+    assert f"  {TWO}  a live row cannot be mapped: smallint out of range" in done.stdout
+    leave_out = ("validate", "--leave-out", f"{FIRST}|R02")
+    assert isinstance(run(*leave_out).exception, click.UsageError)
+    told = fields(*leave_out, "--reason", "a known bad import")
+    assert (told["state"], told["differing"]) == ("validated", [])
+    assert told["left_out"][0]["left_out"] == "a known bad import"  # type: ignore[index]
+    assert "1 partitions hold what is live, 1 do not" in run("status").stdout
+
+
+def test_without_a_shadow_the_next_command_starts_one(chain: Chain) -> None:
+    for words in (("backfill", "--here"), ("validate",), ("swap", *WHY)):
+        with pytest.raises(ShadowRefused, match="shadow start --definition"):
+            raise run(*words).exception or AssertionError
+
+
+def test_a_file_that_is_no_definition_and_a_text_that_is_no_partition_are_refused(
+    chain: Chain, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.toml").write_text("[columns.a]\n")
+    done = run("start", "--definition", str(tmp_path / "bad.toml"), *WHY)
+    assert isinstance(done.exception, ShadowRefused)
+    start(tmp_path)
+    done = run("validate", "--leave-out", "yesterday", *WHY)
+    assert isinstance(done.exception, UsageRefused)
