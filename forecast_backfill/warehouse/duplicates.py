@@ -24,6 +24,7 @@ from forecast_backfill.warehouse.statements import statements
 
 OUR_KEPT = ("forecast_backfill", "duplicate_removed")
 FOREIGN_KEPT = "forecast_backfill_duplicate_removed"
+TEXT_TYPES = ("text", "character varying", "character")
 Connection = psycopg.Connection[dict[str, Any]]
 
 
@@ -40,7 +41,9 @@ def open_duplicates(
         milliseconds = f"{max(1, round(lock_timeout_seconds * 1000))}ms"
         statements().prepare_for_duplicates(connection, lock_timeout=milliseconds)
         try:
-            yield PostgresDuplicates(connection, describe_table(connection, asked))
+            table = describe_table(connection, asked)
+            _refuse_uneven_versions(connection, table)
+            yield PostgresDuplicates(connection, table)
         except psycopg.errors.LockNotAvailable as error:
             raise DatabaseInterrupted(
                 f"the table {asked.table} is in use",
@@ -55,6 +58,20 @@ def open_duplicates(
             ) from error
         except psycopg.Error as error:
             raise table_refused(asked.table, " ".join(str(error).split())) from error
+
+
+def _refuse_uneven_versions(connection: Connection, table: DoubledTable) -> None:
+    version = table.version
+    if version is None or table.types[version].split("(")[0] not in TEXT_TYPES:
+        return
+    asked = DuplicateStatements(table).statement("has_uneven_versions")
+    row = connection.execute(asked).fetchone()
+    if row is not None and row["is_uneven"]:
+        raise table_refused(
+            table.name,
+            f"its versions in {version} are texts of several lengths, and text sorts 10 below 9",
+            "name a column of numbers or times with --version",
+        )
 
 
 class PostgresDuplicates:
@@ -92,8 +109,6 @@ class PostgresDuplicates:
     def transaction(self, place: Place) -> Iterator[PostgresCollapse]:
         """One READ COMMITTED transaction over one partition; an exception rolls it all back."""
         with self._connection.transaction():
-            # Rows that a policy hides would be left doubled: then this is an error instead.
-            self._connection.execute("SET LOCAL row_security = off")
             yield PostgresCollapse(self._connection, self._table, place)
 
     def refuse_cascades(self) -> None:

@@ -1,6 +1,7 @@
 """Any table can be searched for doubled rows: odd names, missing values, no keys, leaves."""
 
 import pytest
+from psycopg import conninfo
 
 from forecast_backfill.app.diagnose import Collapsed
 from forecast_backfill.core.errors import TableRefused
@@ -64,6 +65,40 @@ def test_odd_names_in_another_schema_are_quoted(sales_url):
     assert execute(sales_url, f"SELECT row_content FROM {kept}") == [
         ({"a%b": "p", "select": 1, 'va"l': 2.5},)
     ]
+
+
+def test_a_column_with_a_name_of_the_query_is_a_column(sales_url):
+    execute(sales_url, "CREATE TABLE odd (k integer, gone integer, kept integer, copy integer)")
+    execute(sales_url, "INSERT INTO odd VALUES (1, 7, 8, 9), (1, 7, 8, 9)")
+    assert collapse(sales_url, table="odd", key=("k",)) == [Collapsed(place=(), removed=1, left=1)]
+    kept = execute(sales_url, "SELECT row_content FROM forecast_backfill_duplicate_removed")
+    assert kept == [({"k": 1, "gone": 7, "kept": 8, "copy": 9},)]
+
+
+def test_rows_that_a_policy_hides_are_not_taken_for_none(sales_url):
+    insert(sales_url, ROWS[:1], run_id="blind")
+    execute(
+        sales_url,
+        "CREATE ROLE onlooker; GRANT USAGE ON SCHEMA public TO onlooker;"
+        " GRANT SELECT ON sales TO onlooker;"
+        " ALTER TABLE sales ENABLE ROW LEVEL SECURITY;"
+        " CREATE POLICY nothing ON sales USING (false)",
+    )
+    limited = conninfo.make_conninfo(sales_url, options="-c role=onlooker")
+    try:
+        with pytest.raises(TableRefused, match="affected by row-level security"):
+            findings(limited)
+    finally:
+        execute(sales_url, "DROP OWNED BY onlooker; DROP ROLE onlooker")
+
+
+def test_texts_of_several_lengths_are_no_versions(sales_url):
+    execute(sales_url, "ALTER TABLE sales ADD day varchar(10)")
+    execute(sales_url, "UPDATE sales SET day = '2026-11-01'")
+    assert findings(sales_url, version="day") == []
+    execute(sales_url, "UPDATE sales SET day = '9' WHERE store = 's2'")
+    with pytest.raises(TableRefused, match="texts of several lengths"):
+        findings(sales_url, version="day")
 
 
 def test_a_table_without_partitions_is_one(sales_url):
