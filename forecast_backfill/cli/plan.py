@@ -10,13 +10,22 @@ import click
 from forecast_backfill.app.plan_campaign import plan_campaign
 from forecast_backfill.cli.kept_text import kept_fields, kept_line
 from forecast_backfill.cli.plan_text import as_fields, lines_of
+from forecast_backfill.cli.questions import (
+    advice_fields,
+    advice_lines,
+    advice_of,
+    answers_of,
+    questions_options,
+)
 from forecast_backfill.core.errors import UsageRefused
+from forecast_backfill.core.in_place import risk_matrix
 from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.states import Workload
 from forecast_backfill.plan_wiring import Supposed, plan_ports
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.acceptances import superseded_size
-from forecast_backfill.wiring import open_session
+from forecast_backfill.warehouse.risk_facts import risk_facts
+from forecast_backfill.wiring import load_engine, open_session
 
 DATE = click.DateTime(["%Y-%m-%d"])
 MOST_DATES = 3660
@@ -37,6 +46,7 @@ MOST_DATES = 3660
     type=click.FloatRange(min=0.0, min_open=True),
     help="Suppose that a partition takes so long; else as recent ones did.",
 )
+@questions_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     start: datetime,
@@ -45,14 +55,26 @@ def command(
     slots: int | None,
     peak: int | None,
     task_minutes: float | None,
+    tolerates_partial: bool | None,
+    is_destructive: bool | None,
+    is_small: bool | None,
     as_json: bool,
 ) -> int:
     """Size a campaign over [from, to) × regions as if it started now, and look before launching.
 
     Each line of the preflight passes or says what to do next. The exit code is 1 where one of them
     speaks against a launch. Nothing is launched or changed.
+
+    Three answers decide whether to do it in place or in a shadow; each risk is shown with what
+    holds it off now, and what was seen of that.
     """
     settings = load_settings()
+    answers = answers_of(
+        tolerates_partial=tolerates_partial,
+        is_destructive=is_destructive,
+        is_small=is_small,
+        may_ask=not as_json,
+    )
     dates, chosen = _dates(start, end), _chosen(regions, settings)
     supposed = Supposed(slots=slots, peak=peak, task_minutes=task_minutes)
     now = datetime.now(UTC)
@@ -60,13 +82,23 @@ def command(
         ports = plan_ports(settings, session, now=now, supposed=supposed)
         plan = plan_campaign(dates, chosen, now=now, ports=ports)
         size = superseded_size(session)
+        facts = risk_facts(
+            session,
+            room=plan.room,
+            seam=ports.calendar.seam,
+            code_version=load_engine(settings).code_version,
+        )
+    advice, matrix = advice_of(answers), risk_matrix(facts)
     days = settings.superseded_days
     if as_json:
         kept = kept_fields(size, now=now, days=days)
-        click.echo(json.dumps({**as_fields(plan, dates, chosen), "kept": kept}))
+        fields = {**as_fields(plan, dates, chosen), **advice_fields(advice, matrix)}
+        click.echo(json.dumps({**fields, "kept": kept}))
     else:
-        for line in (*lines_of(plan, dates, chosen), kept_line(size, now=now, days=days)):
+        for line in (*lines_of(plan, dates, chosen), *advice_lines(advice, matrix)):
             click.echo(line)
+        click.echo("")
+        click.echo(kept_line(size, now=now, days=days))
     return 0 if plan.may_launch else 1
 
 

@@ -1,0 +1,33 @@
+-- name: risk_fences()
+-- What two writers of one partition meet in, and whether it is there, valid and switched on.
+SELECT fence.name, EXISTS (
+    SELECT FROM pg_constraint AS found
+    WHERE found.conname = fence.name AND found.convalidated AND found.contype = 'p'
+      AND found.conrelid = to_regclass(fence.on_table)
+) OR EXISTS (
+    SELECT FROM pg_trigger AS found
+    WHERE found.tgname = fence.name AND found.tgenabled <> 'D'
+      AND found.tgrelid = to_regclass(fence.on_table)
+) AS is_there
+FROM (VALUES
+    ('daily_demand_is_unique_by_grain', 'daily_demand'),
+    ('partition_ledger_has_one_row_a_partition', 'partition_ledger'),
+    ('workload_control_has_one_row_a_workload', 'workload_control'),
+    ('partition_event_is_append_only', 'partition_event')
+) AS fence (name, on_table);
+
+-- name: risk_facts(code_version)^
+-- A proof is of the present code where the partition was last written by it, and before the proof.
+SELECT control.epoch, pace.level AS pace,
+       (SELECT count(*) FROM partition_ledger WHERE is_merged) AS overlap_writes,
+       proof.proofs, proof.differing, proof.last_at
+FROM workload_control AS control
+LEFT JOIN workload_pace AS pace USING (workload)
+CROSS JOIN (
+    SELECT count(*) AS proofs, count(*) FILTER (WHERE NOT proof.is_same) AS differing,
+           max(proof.at) AS last_at
+    FROM recompute_proof AS proof
+    JOIN partition_ledger AS ledger USING (date, region)
+    WHERE ledger.output_code_version = :code_version AND proof.at >= ledger.output_written_at
+) AS proof
+WHERE control.workload = 'backfill';
