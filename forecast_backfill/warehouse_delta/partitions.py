@@ -15,6 +15,7 @@ from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.identity import OutputIdentity
 from forecast_backfill.core.merge import Claim, Key, MergeRow, Standing
 from forecast_backfill.core.partition import Partition
+from forecast_backfill.core.shadow_check import ShadowWrite
 from forecast_backfill.core.strategy import Target
 from forecast_backfill.core.version import Authority, Version
 from forecast_backfill.ports import Completion, MergeCompletion, Rows, RunRequest
@@ -177,6 +178,10 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
     def swap_leaf(self, rows: Rows, version: Version) -> int:
         """Not chosen in a lakehouse."""
         refuse_merge(self._partition)
+
+    def write_shadows(self, data_version: str | None) -> tuple[ShadowWrite, ...]:
+        """Nothing: shadows are of the PostgreSQL table, and find the partition due after this."""
+        return ()
 
     def keep_record(self) -> None:
         """Not reached: only a merge keeps a record alone."""

@@ -93,6 +93,15 @@ def test_without_a_shadow_the_next_command_starts_one(chain: Chain) -> None:
             raise run(*words).exception or AssertionError
 
 
+def test_a_warehouse_elsewhere_has_no_shadow(
+    chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORECAST_BACKFILL_WAREHOUSE", "delta")
+    done = run("start", "--definition", str(tmp_path / "v2.toml"), *WHY)
+    assert isinstance(done.exception, ShadowRefused)
+    assert "writes daily_demand elsewhere" in done.exception.why
+
+
 def test_a_file_that_is_no_definition_and_a_text_that_is_no_partition_are_refused(
     chain: Chain, tmp_path: Path
 ) -> None:
