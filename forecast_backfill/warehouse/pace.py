@@ -22,6 +22,10 @@ from forecast_backfill.warehouse.statements import statements
 
 SAMPLING_CLASS = 0x7061_6365
 """The first half of the lock's key: the bytes of "pace". The second half is the workload."""
+DEPUTY_CLASS = 0x7061_6366
+"""The same of whoever looks in the place of a process that was stopped while it looked."""
+STUCK_SECONDS = 60.0
+"""A look takes a few seconds; one whose session was silent for so long is not waited for."""
 ITSELF = "pace"
 """Who changed the pace where no person did."""
 
@@ -57,23 +61,27 @@ class PostgresPace:
     def try_sampling(self) -> AbstractContextManager[StoredPace] | None:
         """The right to look at the signals, for the block; None while another process looks.
 
-        A crash gives it back: it is a lock of the session.
+        A crash gives it back: it is a lock of the session. One who was stopped keeps it, and a
+        deputy looks meanwhile; what either of them stores is guarded by the revision.
         """
         with self._session.use() as connection:
-            row = statements().try_sampling(
-                connection, lock_class=SAMPLING_CLASS, workload=self._workload
-            )
-        return self._sampling(self._session.generation) if row["is_taken"] else None
+            for lock_class in (SAMPLING_CLASS, DEPUTY_CLASS):
+                asked = {"lock_class": lock_class, "workload": self._workload}
+                if statements().try_sampling(connection, **asked)["is_taken"]:
+                    return self._sampling(self._session.generation, lock_class)
+                if not statements().is_sampling_stuck(connection, **asked, seconds=STUCK_SECONDS):
+                    return None
+        return None
 
     @contextmanager
-    def _sampling(self, generation: int) -> Iterator[StoredPace]:
+    def _sampling(self, generation: int, lock_class: int) -> Iterator[StoredPace]:
         try:
             yield self._read_whole()
         finally:
             if self._session.is_open(generation):
                 with self._session.use() as connection:
                     statements().end_sampling(
-                        connection, lock_class=SAMPLING_CLASS, workload=self._workload
+                        connection, lock_class=lock_class, workload=self._workload
                     )
 
     def store(self, before: StoredPace, after: PaceState) -> PaceState:

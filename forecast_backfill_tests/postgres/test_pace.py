@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
@@ -117,6 +118,24 @@ def test_a_process_that_dies_while_it_looks_gives_the_right_back(session: Sessio
     with open_session(database) as other:
         assert PostgresPace(other).try_sampling() is not None
     assert sample_if_due(ports_of(session, seconds(0.0))).level is PaceLevel.FULL
+
+
+def test_a_process_that_was_stopped_while_it_looks_is_not_waited_for(
+    session: Session, database: str, monkeypatch: pytest.MonkeyPatch
+):
+    sample_if_due(ports_of(session, seconds(0.0)))
+    with open_session(database) as stopped:
+        assert PostgresPace(stopped).try_sampling() is not None
+        age(database, 60)
+        assert sample_if_due(ports_of(session, seconds(0.0))).level is PaceLevel.PAUSED
+        monkeypatch.setattr("forecast_backfill.warehouse.pace.STUCK_SECONDS", 0.05)
+        time.sleep(0.1)
+        assert sample_if_due(ports_of(session, seconds(7.0))).level is PaceLevel.HALF
+        with open_session(database) as third:
+            deputy = PostgresPace(third).try_sampling()
+            assert deputy is not None
+            with deputy:
+                assert PostgresPace(session).try_sampling() is None
 
 
 def test_every_change_of_pace_is_an_event_and_nothing_else_is(session: Session):

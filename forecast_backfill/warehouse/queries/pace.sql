@@ -13,6 +13,18 @@ WHERE workload = :workload;
 -- name: try_sampling(lock_class, workload)^
 SELECT pg_try_advisory_lock(:lock_class, hashtext(:workload)) AS is_taken;
 
+-- name: is_sampling_stuck(lock_class, workload, seconds)$
+-- Whoever looks has a session that only waits for the look; a stopped process is silent for ever.
+SELECT EXISTS (
+    SELECT FROM pg_locks AS held JOIN pg_stat_activity AS activity USING (pid)
+    WHERE held.locktype = 'advisory' AND held.objsubid = 2 AND held.granted
+      AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND held.classid::bigint = :lock_class
+      AND held.objid::bigint = hashtext(:workload)::bigint & 4294967295
+      AND activity.state = 'idle'
+      AND activity.state_change < clock_timestamp() - make_interval(secs => :seconds)
+);
+
 -- name: end_sampling(lock_class, workload)^
 SELECT pg_advisory_unlock(:lock_class, hashtext(:workload)) AS is_released;
 
