@@ -95,14 +95,7 @@ class Station:
 
     def close(self) -> None:
         """End every process and its children, then the database."""
-        for name, process in self.processes.items():
-            # A code server that is asked to would wait for its runs.
-            number = signal.SIGKILL if name == "code" else signal.SIGTERM
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
         for process in self.processes.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=10)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -108,6 +108,27 @@ def test_the_progress_tells_how_the_backfill_ended(dagster: Answers) -> None:
     assert (progress.state, progress.partitions) == (BackfillState.ENDED_OTHERWISE, 12)
 
 
+def test_active_backfills_come_with_their_tags(dagster: Answers) -> None:
+    results = [{"id": "abcd", "tags": [{"key": "who", "value": "ana"}]}, {"id": "ef", "tags": []}]
+    found = {"__typename": "PartitionBackfills", "results": results}
+    dagster.answer = (200, {"data": {"partitionBackfillsOrError": found}})
+    assert client_of(dagster).active_backfills() == {"abcd": {"who": "ana"}, "ef": {}}
+
+
+def test_unfinished_runs_are_asked_for_by_all_the_tags(dagster: Answers) -> None:
+    found = {"__typename": "Runs", "results": [{"runId": "r1"}, {"runId": "r2"}]}
+    dagster.answer = (200, {"data": {"runsOrError": found}})
+    assert client_of(dagster).unfinished_runs({"a": "b"}, limit=50) == ["r1", "r2"]
+    assert dagster.asked[0]["variables"] == {"tags": [{"key": "a", "value": "b"}], "limit": 50}
+
+
+def test_runs_that_could_not_be_stopped_are_not_counted(dagster: Answers) -> None:
+    results = [{"__typename": "TerminateRunSuccess"}, {"__typename": "TerminateRunFailure"}]
+    found = {"__typename": "TerminateRunsResult", "terminateRunResults": results}
+    dagster.answer = (200, {"data": {"terminateRuns": found}})
+    assert client_of(dagster).stop_runs(["r1", "r2"]) == 1
+
+
 def test_a_server_that_is_not_there_is_told_with_the_command_that_starts_it() -> None:
     with pytest.raises(DagsterUnreachable, match="no Dagster webserver") as refused:
         DagsterClient("http://127.0.0.1:9").progress("abcd")

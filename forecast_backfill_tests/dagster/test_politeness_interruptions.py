@@ -76,14 +76,15 @@ def test_both_kinds_come_to_their_end_and_a_killed_daemon_goes_on_where_it_was(
     assert not have_ended(station, backfill)
     station.start("daemon")
     wait_for(lambda: have_ended(station, nightly), "nightly's ends")
+    assert failures(station, nightly) == []
     most = 0
     deadline = time.monotonic() + PATIENCE
     while not have_ended(station, backfill):
         assert time.monotonic() < deadline, "backfill does not come to its end"
         most = max(most, station.flights())
         time.sleep(0.05)
-    assert most == 2
     assert failures(station, nightly + backfill) == []
+    assert most == 2
     written_once(station, backfill)
     assert station.flights() == station.flights("nightly") == 0
 

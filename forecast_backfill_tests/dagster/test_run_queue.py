@@ -5,9 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
+from dagster import DagsterRun
+from dagster._core.execution.backfill import BulkActionStatus
+from dagster._core.run_coordinator import QueuedRunCoordinator, SubmitRunContext
 
 from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.dagster_defs.run_queue import (
@@ -99,3 +103,32 @@ def test_the_queue_loads_neither_pandas_nor_arrow_nor_spark() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(CHECKOUT)
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("backfill", "cancelled"),
+    [
+        (BulkActionStatus.REQUESTED, []),
+        (BulkActionStatus.CANCELING, ["r1"]),
+        (BulkActionStatus.CANCELED, ["r1"]),
+    ],
+)
+def test_a_run_that_comes_after_its_backfill_was_cancelled_is_cancelled_in_the_queue(
+    backfill: BulkActionStatus, cancelled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    tagged: dict[str, str] = {}
+    monkeypatch.setattr(QueuedRunCoordinator, "submit_run", lambda self, context: None)
+    monkeypatch.setattr(
+        QueuedRunCoordinator, "cancel_run", lambda self, run_id: done.append(run_id)
+    )
+    coordinator = WorkloadRunCoordinator()
+    instance = SimpleNamespace(
+        add_run_tags=lambda run_id, tags: tagged.update(tags),
+        get_backfill=lambda backfill_id: SimpleNamespace(status=backfill),
+    )
+    monkeypatch.setattr(WorkloadRunCoordinator, "_instance", instance, raising=False)
+    run = DagsterRun(job_name="assets", run_id="r1", tags={"dagster/backfill": "b1"})
+    coordinator.submit_run(SubmitRunContext(run, workspace=None))  # type: ignore[arg-type]
+    assert done == cancelled
+    assert tagged["forecast_backfill/workload"] == "backfill"
