@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, assert_never
 
 from forecast_backfill.app.run_elsewhere import run_elsewhere, share_held
+from forecast_backfill.app.run_grouped import run_grouped
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.outcome import Outcome
@@ -20,6 +21,9 @@ from forecast_backfill.spark_settings import EngineKind
 from forecast_backfill.warehouse.connect import resolve_database_url
 from forecast_backfill.warehouse.spark_share import PostgresSparkShare
 from forecast_backfill.wiring import load_engine, open_session, open_wiring
+
+REPORTED_TOGETHER = 50
+"""Partitions of a lakehouse that an executor commits, and reports, at a time."""
 
 Tell = Callable[[Outcome], None]
 BatchRunner = Callable[[Iterable[Partition], RunRequest, Ports, Tell], list[Outcome]]
@@ -34,7 +38,7 @@ def run_batch_of(settings: Settings, open_spark: OpenSpark | None = None) -> Bat
     """
     match settings.engine:
         case EngineKind.PANDAS:
-            return run_batch
+            return run_grouped if settings.is_lakehouse else run_batch
         case EngineKind.SPARK:
             return partial(_run_in_spark, settings, open_spark)
         case _:
@@ -108,19 +112,21 @@ def run_here(
 ) -> Iterator[Outcome | ForecastBackfillError]:
     """On an executor: try the partitions in turn; an error that ends all of it comes as the last.
 
-    Each goes through the same `run_batch` as in a run without Spark.
+    Each goes through the same `run_batch` as in a run without Spark; in a lakehouse some at a time,
+    which are committed together.
     """
-    request = shipment.request
+    request, settings = shipment.request, unpack(shipment)
+    run, size = (run_grouped, REPORTED_TOGETHER) if settings.is_lakehouse else (run_batch, 1)
     told: list[Outcome] = []
     try:
-        with open_wiring(
-            unpack(shipment), workload=request.workload, run_id=request.run_id
-        ) as wiring:
+        with open_wiring(settings, workload=request.workload, run_id=request.run_id) as wiring:
             _check_code(shipment, wiring.ports.engine.code_version)
-            for partition in partitions:
-                run_batch([partition], request, wiring.ports, told.append)
-                yield told.pop()
+            for first in range(0, len(partitions), size):
+                run(partitions[first : first + size], request, wiring.ports, told.append)
+                yield from told
+                told.clear()
     except ForecastBackfillError as error:
+        yield from told
         yield error
 
 

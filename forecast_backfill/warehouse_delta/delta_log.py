@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date as Date
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,30 @@ APP_ID = "forecast_backfill"
 """One id for every writer: of two commits over one version of the table, the second fails."""
 COMMIT_TRIES = 5
 _KEY = ["date", "region"]
+_TRIED_AGAIN = "nothing, it is tried again; forecast-backfill status shows who runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """`file`, of `rows` rows, is to take the place of the partition's files, `seen` before."""
+
+    partition: Partition
+    file: Path
+    rows: int
+    seen: tuple[Path, ...]
+
+
+class Overtaken(DatabaseInterrupted):
+    """Somebody else has replaced `partitions` meanwhile; they are to be looked at again."""
+
+    def __init__(self, partitions: Sequence[Partition]) -> None:
+        super().__init__(
+            "the Delta table did not take the partition",
+            why="another writer has replaced it meanwhile",
+            next_command=_TRIED_AGAIN,
+            partition=partitions[0],
+        )
+        self.partitions = tuple(partitions)
 
 
 class DeltaLog:
@@ -63,62 +88,48 @@ class DeltaLog:
         files = self._files(None)
         return sum(each.stat().st_size for each in files[:1000]) // max(1, len(files[:1000]))
 
-    def publish(
-        self,
-        partition: Partition,
-        file: Path,
-        *,
-        rows: int,
-        seen: Sequence[Path],
-        told: Mapping[str, str],
-    ) -> None:
-        """Commit that `file` takes the place of the partition's files, which were `seen` before.
+    def publish(self, changes: Sequence[Change], told: Mapping[str, str]) -> None:
+        """Commit all `changes` at once, with `told` in the commit's metadata.
 
-        Raises DatabaseInterrupted where they are others by now: a writer whose lease is lost, or
-        one that does not know of leases. Then nothing is committed, and the partition is tried
-        again.
+        Raises Overtaken where a partition has other files by now: a writer whose lease is lost, or
+        one that does not know of leases. Raises DatabaseInterrupted where others' commits come in
+        between each time. Then nothing is committed.
         """
-        deltalake = load_deltalake()
         reason = ""
         for _ in range(COMMIT_TRIES):
             self.reload()
-            if self.files_of(partition) != tuple(seen):
-                raise _interrupted(partition, "another writer has replaced it meanwhile")
+            overtaken = [each.partition for each in changes if not self._is_as_seen(each)]
+            if overtaken:
+                raise Overtaken(overtaken)
             try:
-                self._commit(deltalake, partition, file, rows, told)
-            except deltalake.exceptions.CommitFailedError as error:
+                self._commit(changes, told)
+            except load_deltalake().exceptions.CommitFailedError as error:
                 reason = " ".join(str(error).split())
                 continue
             log = self.directory / "_delta_log"
             sync([log / f"{self.version + 1:020}.json", log])
             return
-        raise _interrupted(partition, reason)
+        raise _interrupted(changes[0].partition, reason)
 
-    def _commit(
-        self, deltalake: Any, partition: Partition, file: Path, rows: int, told: Mapping[str, str]
-    ) -> None:
-        key = {"date": partition.date.isoformat(), "region": partition.region}
-        written = file.stat()
+    def _is_as_seen(self, change: Change) -> bool:
+        return self.files_of(change.partition) == tuple(change.seen)
+
+    def _commit(self, changes: Sequence[Change], told: Mapping[str, str]) -> None:
+        deltalake = load_deltalake()
         counter = (self._table.transaction_version(APP_ID) or 0) + 1
+        actions: list[Any] = []
+        for change in changes:
+            actions += [_removal(deltalake, change, each) for each in change.seen]
+            actions.append(_addition(deltalake, change))
         self._table.create_write_transaction(
-            [
-                deltalake.transaction.AddAction(
-                    path=f"{folder_of(partition)}/{file.name}",
-                    size=written.st_size,
-                    partition_values=key,
-                    modification_time=int(written.st_mtime * 1000),
-                    data_change=True,
-                    stats=f'{{"numRecords": {rows}}}',
-                )
-            ],
-            "overwrite",
+            actions,
+            "append",
             TABLE_SCHEMA,
             _KEY,
-            partition_filters=[(name, "=", value) for name, value in key.items()],
             commit_properties=deltalake.CommitProperties(
                 custom_metadata=dict(told),
                 app_transactions=[deltalake.Transaction(APP_ID, counter)],
-                # Another's commit means that the partition is looked at again first.
+                # Another's commit means that the partitions are looked at again first.
                 max_commit_retries=0,
             ),
         )
@@ -139,11 +150,42 @@ class DeltaLog:
         return deltalake.DeltaTable(str(self.directory))
 
 
+def _addition(deltalake: Any, change: Change) -> Any:
+    written = change.file.stat()
+    return deltalake.transaction.AddAction(
+        path=_path(change, change.file),
+        size=written.st_size,
+        partition_values=_values(change),
+        modification_time=int(written.st_mtime * 1000),
+        data_change=True,
+        stats=f'{{"numRecords": {change.rows}}}',
+    )
+
+
+def _removal(deltalake: Any, change: Change, gone: Path) -> Any:
+    return deltalake.transaction.RemoveAction(
+        path=_path(change, gone),
+        data_change=True,
+        # When its successor was written: there is no clock down here.
+        deletion_timestamp=int(change.file.stat().st_mtime * 1000),
+        size=gone.stat().st_size if gone.exists() else None,
+        partition_values=_values(change),
+    )
+
+
+def _path(change: Change, file: Path) -> str:
+    return f"{folder_of(change.partition)}/{file.name}"
+
+
+def _values(change: Change) -> dict[str, str]:
+    return {"date": _text(change.partition.date), "region": change.partition.region}
+
+
 def _interrupted(partition: Partition, why: str) -> DatabaseInterrupted:
     return DatabaseInterrupted(
         "the Delta table did not take the partition",
         why=why,
-        next_command="nothing, it is tried again; forecast-backfill status shows who runs",
+        next_command=_TRIED_AGAIN,
         partition=partition,
     )
 

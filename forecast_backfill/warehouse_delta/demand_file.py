@@ -43,17 +43,21 @@ class Stamp:
     version: Version
 
     @property
+    def fields(self) -> dict[str, str | int]:
+        """As JSON has it; what may be larger than a double can hold is text."""
+        return {
+            "date": self.partition.date.isoformat(),
+            "region": self.partition.region,
+            "data_version": self.fingerprint.data_version,
+            **{name: str(value) for name, value in asdict(self.fingerprint).items()},
+            "authority": int(self.version.authority),
+            "source_version": str(self.version.source_version),
+        }
+
+    @property
     def text(self) -> str:
         """As JSON, the same for the same content."""
-        return json.dumps(
-            {
-                "date": self.partition.date.isoformat(),
-                "region": self.partition.region,
-                **{name: str(value) for name, value in asdict(self.fingerprint).items()},
-                "authority": int(self.version.authority),
-                "source_version": self.version.source_version,
-            }
-        )
+        return json.dumps(self.fields)
 
 
 def folder_of(partition: Partition) -> str:

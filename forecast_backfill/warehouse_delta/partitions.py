@@ -20,14 +20,11 @@ from forecast_backfill.core.strategy import Target
 from forecast_backfill.core.version import Authority, Version
 from forecast_backfill.ports import Completion, MergeCompletion, Rows, RunRequest
 from forecast_backfill.warehouse.connect import Session
-from forecast_backfill.warehouse.fences import key_of, take_lease
-from forecast_backfill.warehouse.partitions import PostgresPartitionTransaction, application_name
-from forecast_backfill.warehouse.statements import statements
-from forecast_backfill.warehouse_delta.delta_log import DeltaLog
+from forecast_backfill.warehouse.partitions import PostgresPartitionTransaction
+from forecast_backfill.warehouse_delta.delta_log import Change, DeltaLog
 from forecast_backfill.warehouse_delta.demand_file import Stamp, read_stamp, rows_of, write_file
+from forecast_backfill.warehouse_delta.group import Group, Staged, record, record_and_publish
 from forecast_backfill.warehouse_delta.read_back import ReadBack, fingerprint_of
-
-COMMIT_LEASE = "the Delta log of daily_demand"
 
 
 class DeltaWarehouse:
@@ -40,6 +37,16 @@ class DeltaWarehouse:
         self._log = log
         self._reader = reader
         self._new_name = new_name
+        self.group: Group | None = None
+
+    def open_group(self) -> Group:
+        """From now on files are staged, until the group is closed."""
+        self.group = Group(self._session, self._log)
+        return self.group
+
+    def close_group(self) -> None:
+        """Each partition is committed on its own again."""
+        self.group = None
 
     def target(self) -> Target:
         """A lakehouse: a partition is replaced by one file in one commit."""
@@ -57,7 +64,13 @@ class DeltaWarehouse:
             refuse_merge(partition)
         with self._session.transaction() as connection:
             transaction = DeltaPartitionTransaction(
-                connection, partition, request, self._log, self._reader, self._new_name
+                connection,
+                partition,
+                request,
+                self._log,
+                self._reader,
+                self._new_name,
+                self.group,
             )
             try:
                 yield transaction
@@ -77,8 +90,10 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         log: DeltaLog,
         reader: ReadBack,
         new_name: Callable[[], str],
+        group: Group | None,
     ) -> None:
         super().__init__(connection, partition, request)
+        self._group = group
         self._log = log
         self._reader = reader
         self._new_name = new_name
@@ -97,22 +112,20 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
     def replace(self, rows: Rows, version: Version) -> int:
         """Write `rows` as a file, or adopt the current one that is proved to hold them.
 
-        That is there where a writer was lost between its commit to the table and the ledger's. Rows
-        of the partition in PostgreSQL, from before it moved, go in the same transaction.
+        That is there where a writer was lost between its commit to the table and the ledger's.
         """
         assert self._becomes is not None, "what is superseded is looked at first"
         stamp = Stamp(partition=self._partition, fingerprint=self._becomes, version=version)
-        moved: int = statements().delete_partition(self._connection, **self._key)
         self._log.reload()
         self._seen = self._log.files_of(self._partition)
         self._current = self._find_same(stamp)
         if self._current is not None:
-            return moved
+            return 0
         replaced = sum(rows_of(each) or 0 for each in self._seen)
         table = cast("pa.Table", rows)
         self._current = write_file(self._log.directory, table, stamp, self._new_name())
         self._unpublished = self._current
-        return moved + replaced
+        return replaced
 
     def _find_same(self, stamp: Stamp) -> Path | None:
         if len(self._seen) != 1 or read_stamp(self._seen[0]) != stamp.text:
@@ -134,41 +147,23 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         return self._reader.fingerprint([self._current])
 
     def complete(self, completion: Completion) -> None:
-        """Move the ledger to done, then commit to the Delta table; the ledger's commit is last.
+        """Move the ledger to done and commit to the Delta table; the ledger's commit is last.
 
-        The ledger's row is changed first: that shows that the session, and with it lease and epoch,
-        is still held. Raises DatabaseInterrupted where the table holds other files than before.
+        In a group only the file is staged: `Group.publish` does that for all of them.
         """
-        super().complete(completion)
-        if self._unpublished is None:
-            return
         request, partition = self._request, self._partition
-        # Commits one after the other: side by side they would only fail and read the log again.
-        take_lease(
-            self._connection,
-            key=key_of(COMMIT_LEASE),
-            name=application_name(partition, request.run_id),
-            what="the Delta table",
-            partition=partition,
-        )
+        if self._unpublished is None:
+            record(self._connection, partition, request, completion)
+            return
         file, self._unpublished = self._unpublished, None
-        stamp = Stamp(
-            partition=partition, fingerprint=completion.fingerprint, version=completion.version
+        change = Change(
+            partition=partition, file=file, rows=completion.fingerprint.rows, seen=self._seen
         )
-        self._log.publish(
-            partition,
-            file,
-            rows=completion.fingerprint.rows,
-            seen=self._seen,
-            told={
-                "forecast_backfill.partition": str(partition),
-                "forecast_backfill.fingerprint": stamp.text,
-                "forecast_backfill.data_version": completion.fingerprint.data_version,
-                "forecast_backfill.workload": str(request.workload),
-                "forecast_backfill.run_id": request.run_id,
-                "forecast_backfill.epoch": str(request.epoch),
-            },
-        )
+        staged = Staged(change=change, request=request, completion=completion)
+        if self._group is not None:
+            self._group.add(staged)
+            return
+        record_and_publish(self._connection, self._log, [staged])
 
     def discard(self) -> None:
         """Remove a file that was never offered to the table."""

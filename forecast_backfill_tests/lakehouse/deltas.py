@@ -59,5 +59,6 @@ def data_files(settings: Settings) -> list[Path]:
 
 
 def stated(commit: dict[str, Any]) -> dict[str, Any]:
-    """The fingerprint in a commit's metadata."""
-    return json.loads(commit["forecast_backfill.fingerprint"])
+    """The fingerprint of the one partition in a commit's metadata."""
+    (found,) = json.loads(commit["forecast_backfill.fingerprints"])
+    return found

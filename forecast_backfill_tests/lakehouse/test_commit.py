@@ -93,7 +93,7 @@ def test_a_later_source_takes_the_place_of_the_earlier_one(write, settings, data
 def test_the_commit_states_partition_fingerprint_and_run(write, settings):
     written = write(OLD)
     commit = last_commit(settings)
-    assert commit["forecast_backfill.partition"] == "2026-11-02 R01"
+    assert (stated(commit)["date"], stated(commit)["region"]) == ("2026-11-02", "R01")
     assert commit["forecast_backfill.run_id"] == "run-1"
     assert stated(commit)["checksum"] == str(written.fingerprint.checksum)
     assert table_of(settings).transaction_version("forecast_backfill") == 1

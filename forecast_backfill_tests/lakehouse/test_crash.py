@@ -13,7 +13,7 @@ from forecast_backfill.core.errors import DatabaseInterrupted
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.version import Authority, Version
 from forecast_backfill.ports import Step
-from forecast_backfill.warehouse_delta.delta_log import DeltaLog
+from forecast_backfill.warehouse_delta.delta_log import Change, DeltaLog
 from forecast_backfill.warehouse_delta.demand_file import Stamp, write_file
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
@@ -77,16 +77,20 @@ def file_of(log, units):
     return write_file(log.directory, rows, stamp, uuid4().hex)
 
 
+def change(partition, file):
+    return Change(partition=partition, file=file, rows=1, seen=())
+
+
 def test_of_two_that_create_a_partition_over_one_version_the_second_fails(tmp_path, monkeypatch):
     first, second = DeltaLog(tmp_path), DeltaLog(tmp_path)
     first.reload()
     second.reload()
     mine, other = file_of(first, 1), file_of(second, 2)
-    first.publish(PARTITIONS[0], mine, rows=1, seen=[], told={})
+    first.publish([change(PARTITIONS[0], mine)], {})
     # As if it had looked just before the other's commit, each time.
     monkeypatch.setattr(second, "reload", lambda: None)
     with pytest.raises(DatabaseInterrupted, match="did not take the partition"):
-        second.publish(PARTITIONS[0], other, rows=1, seen=[], told={})
+        second.publish([change(PARTITIONS[0], other)], {})
     assert DeltaTable(str(first.directory)).file_uris() == [str(mine)]
 
 
@@ -96,7 +100,7 @@ def test_a_stale_writer_of_another_partition_looks_again_and_commits(tmp_path, m
     second.reload()
     mine = file_of(first, 1)
     second.reload()
-    first.publish(PARTITIONS[0], mine, rows=1, seen=[], told={})
+    first.publish([change(PARTITIONS[0], mine)], {})
     looks, reload = [], second.reload
 
     def late():
@@ -112,7 +116,7 @@ def test_a_stale_writer_of_another_partition_looks_again_and_commits(tmp_path, m
         version=Version(authority=Authority.BACKFILL, source_version=1),
     )
     file = write_file(second.directory, rows, stamp, uuid4().hex)
-    second.publish(PARTITIONS[1], file, rows=1, seen=[], told={})
+    second.publish([change(PARTITIONS[1], file)], {})
     assert len(looks) == 2
     assert sorted(DeltaTable(str(first.directory)).file_uris()) == sorted([str(mine), str(file)])
 
@@ -121,7 +125,7 @@ def test_a_writer_whose_partition_was_replaced_meanwhile_commits_nothing(tmp_pat
     log = DeltaLog(tmp_path)
     log.reload()
     first, second = file_of(log, 1), file_of(log, 2)
-    log.publish(PARTITIONS[0], first, rows=1, seen=[], told={})
+    log.publish([change(PARTITIONS[0], first)], {})
     with pytest.raises(DatabaseInterrupted, match="another writer has replaced it"):
-        log.publish(PARTITIONS[0], second, rows=1, seen=[], told={})
+        log.publish([change(PARTITIONS[0], second)], {})
     assert DeltaTable(str(log.directory)).file_uris() == [str(first)]
