@@ -5,16 +5,22 @@ from __future__ import annotations
 from forecast_backfill.warehouse.campaigns import CampaignProgress
 
 
-def describe(progress: CampaignProgress) -> str:
-    """One line: counts, rate and time left."""
+def describe(progress: CampaignProgress, over: str | None = None) -> str:
+    """One line: counts, rate and time left, or how it ended where the rest will not be done."""
     failed = progress.failed + progress.mismatched + progress.refused
     back = f"{progress.rolled_back} rolled back · " if progress.rolled_back else ""
     return (
         f"{current(progress)}/{progress.requested} done · {back}"
         f"{progress.quarantined} quarantined · "
-        f"{failed} failed · {progress.left} left · {progress.rate:.0f}/min · "
-        f"ETA {clock(progress.eta_seconds)}"
+        f"{failed} failed · {_rest(progress, over)}"
     )
+
+
+def _rest(progress: CampaignProgress, over: str | None) -> str:
+    if over is not None and progress.left:
+        return f"{progress.left} not done: {over}"
+    eta = clock(progress.eta_seconds)
+    return f"{progress.left} left · {progress.rate:.0f}/min · ETA {eta}"
 
 
 def current(progress: CampaignProgress) -> int:

@@ -17,7 +17,7 @@ from forecast_backfill.core.pace import PaceLevel, PaceState
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.connect import Session
-from forecast_backfill.warehouse.control import read_knobs
+from forecast_backfill.warehouse.control import find_pause, read_knobs
 from forecast_backfill.warehouse.pace import PostgresPace
 from forecast_backfill.wiring import open_session
 
@@ -35,11 +35,12 @@ def command(reason: str, workload: str, as_json: bool) -> int:
     chosen = Workload(workload)
     with open_session(load_settings(), chosen) as session:
         before = read_knobs(session, chosen)
+        pause = find_pause(session, chosen) or (before.reason, before.changed_by)
         tripped = None if chosen is Workload.NIGHTLY else _reset_trip(session, reason)
         knobs = turn(session, chosen, "resume", reason=reason, intent="running")
     lines = [f"{chosen} {'goes on' if before.intent == 'paused' else 'was not paused'}"]
     if before.intent == "paused":
-        lines.append(f"  it was paused by {before.changed_by}: {before.reason}")
+        lines.append(f"  it was paused by {pause[1]}: {pause[0]}")
     if tripped is not None:
         lines.append(f"  the trip is reset: {tripped.reason}")
     fields = {

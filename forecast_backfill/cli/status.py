@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -26,6 +26,7 @@ from forecast_backfill.warehouse.campaigns import (
     Campaign,
     CampaignProgress,
     campaign_progress,
+    campaigns_over,
     list_campaigns,
 )
 from forecast_backfill.warehouse.connect import Session
@@ -39,12 +40,16 @@ SHOWN_QUARANTINES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignState:
-    """One campaign: how far it is, for what it has waited, and how what is left splits."""
+    """One campaign: how far it is, for what it has waited, and how what is left splits.
+
+    `over` tells how it ended, None where Dagster still works on it or does not know it.
+    """
 
     campaign: Campaign
     progress: CampaignProgress
     waits: tuple[WaitSum, ...]
     left: TimeLeft | None
+    over: str | None
 
 
 @click.command("status")
@@ -57,7 +62,9 @@ def command(campaign_id: str | None, as_json: bool) -> int:
         campaigns = list_campaigns(session)
         if campaign_id is not None:
             campaigns = _only(campaigns, campaign_id)
-        states = [_read_campaign(session, each) for each in campaigns[:SHOWN_CAMPAIGNS]]
+        shown = campaigns[:SHOWN_CAMPAIGNS]
+        over = campaigns_over(session, [each.campaign_id for each in shown])
+        states = [_read_campaign(session, each, over.get(each.campaign_id)) for each in shown]
         overall = None if campaign_id is not None else campaign_progress(session, None)
         refused = list_quarantines(session, campaign_id=campaign_id)
         workloads = [
@@ -85,15 +92,17 @@ def _only(campaigns: tuple[Campaign, ...], campaign_id: str) -> tuple[Campaign, 
     return found
 
 
-def _read_campaign(session: Session, campaign: Campaign) -> CampaignState:
+def _read_campaign(session: Session, campaign: Campaign, over: str | None) -> CampaignState:
     progress = campaign_progress(session, campaign.campaign_id)
+    if over is not None and progress.left:
+        progress = replace(progress, rate=0.0, eta_seconds=None)
     waits = sum_waits(session, campaign.workload, campaign.campaign_id)
     left = split_time_left(
         progress.eta_seconds,
         worked=sum_work(session, campaign.workload, campaign.campaign_id),
         waited={each.cause: each.seconds for each in waits},
     )
-    return CampaignState(campaign=campaign, progress=progress, waits=waits, left=left)
+    return CampaignState(campaign=campaign, progress=progress, waits=waits, left=left, over=over)
 
 
 def _fields(
@@ -108,6 +117,7 @@ def _fields(
         "campaigns": [
             {
                 **as_fields(each.progress),
+                "over": each.over,
                 "workload": each.campaign.workload.value,
                 "launched_at": each.campaign.launched_at.isoformat(),
                 "launched_by": each.campaign.launched_by,
@@ -161,7 +171,7 @@ def _campaign_lines(state: CampaignState) -> list[str]:
         extra += f" · overlap, {campaign.winner} wins"
     by = f" by {campaign.launched_by}" if campaign.launched_by else ""
     lines = [
-        f"{campaign.campaign_id:<10} {describe(state.progress)}",
+        f"{campaign.campaign_id:<10} {describe(state.progress, state.over)}",
         f"           launched {campaign.launched_at:%Y-%m-%d %H:%M} UTC{by}{extra}",
     ]
     if waited := waited_text(state.waits):

@@ -64,7 +64,8 @@ def workload_lines(state: WorkloadState) -> list[str]:
         )
     for each in state.waits:
         if each.held:
-            lines.append(f"           held: {each.held} runs by {each.cause}: {each.reason}")
+            runs = "run" if each.held == 1 else "runs"
+            lines.append(f"           held: {each.held} {runs} by {each.cause}: {each.reason}")
     for change in state.changes[:1]:
         lines.append(
             f"           last: {change.verb} by {change.changed_by} "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,15 @@ from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 
 RATE_WINDOW_SECONDS = 60.0
+ENDS = {
+    "CANCELING": "cancelled",
+    "CANCELED": "cancelled",
+    "FAILED": "failed",
+    "COMPLETED": "over",
+    "COMPLETED_SUCCESS": "over",
+    "COMPLETED_FAILED": "over, with failed runs",
+}
+"""Dagster's states of a backfill that starts nothing more, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +111,15 @@ def _campaign(row: Mapping[str, Any]) -> Campaign:
     winner = row["winner"]
     typed = {"workload": Workload(row["workload"]), "winner": winner and Winner(winner)}
     return Campaign(**{**row, **typed})
+
+
+def campaigns_over(session: Session, campaign_ids: Sequence[str]) -> Mapping[str, str]:
+    """Those that Dagster does nothing more for, and how they ended: fit for an operator."""
+    with session.use() as connection:
+        if not statements().has_dagster_backfills(connection):
+            return {}
+        rows = list(statements().dagster_backfills(connection, campaign_ids=list(campaign_ids)))
+    return {row["campaign_id"]: ENDS[row["status"]] for row in rows if row["status"] in ENDS}
 
 
 def campaign_progress(

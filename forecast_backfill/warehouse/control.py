@@ -116,6 +116,13 @@ def read_knobs(session: Session, workload: Workload) -> Knobs:
         return Knobs(**statements().read_knobs(connection, workload=workload))
 
 
+def find_pause(session: Session, workload: Workload) -> tuple[str, str] | None:
+    """The reason of the workload's last pause, and who gave it; None where it never was paused."""
+    with session.use() as connection:
+        row = statements().find_pause(connection, workload=workload)
+    return None if row is None else (row["reason"], row["changed_by"])
+
+
 def list_changes(session: Session, workload: Workload, *, limit: int) -> tuple[Change, ...]:
     """The last turns of the workload's knobs, the latest first."""
     with session.use() as connection:

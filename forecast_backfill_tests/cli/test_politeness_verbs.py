@@ -64,6 +64,13 @@ def test_a_resume_says_by_whom_it_was_paused() -> None:
     assert told("resume", "--reason", "again")["was_paused"] is False
 
 
+def test_a_resume_gives_the_reason_of_the_pause_not_of_a_later_cap() -> None:
+    call("pause", "--reason", "deploy")
+    call("cap", "1", "--reason", "carefully")
+    shown = call("resume", "--reason", "done").stdout
+    assert shown == "backfill goes on\n  it was paused by ana: deploy\n"
+
+
 def test_a_pause_of_nightly_leaves_backfill_alone() -> None:
     call("pause", "--workload", "nightly", "--reason", "outage")
     found = told("status")["workloads"]
@@ -74,8 +81,8 @@ def test_a_pause_of_nightly_leaves_backfill_alone() -> None:
 def test_a_resume_resets_a_trip_and_says_what_tripped(database: str) -> None:
     with psycopg.connect(database) as connection:
         connection.execute(
-            "UPDATE forecast_backfill.workload_pace SET level = 'tripped', share = 0.1, signal = 'wal_rate',"
-            " value = 9, reason = 'WAL 9 MB/s' WHERE workload = 'backfill'"
+            "UPDATE forecast_backfill.workload_pace SET level = 'tripped', share = 0.1,"
+            " signal = 'wal_rate', value = 9, reason = 'WAL 9 MB/s' WHERE workload = 'backfill'"
         )
     found = told("resume", "--reason", "the disk was changed")
     assert found["tripped"]["signal"] == "wal_rate"
@@ -121,6 +128,20 @@ def test_a_kill_without_dagster_holds_by_the_epoch_and_leaves_backfill_paused() 
     assert "refused" in found["unreached"]
     shown = backfill()
     assert (shown["asked"]["epoch"], shown["in_force"]["cause"]) == (2, "pause")
+
+
+def test_status_says_that_a_campaign_was_cancelled_instead_of_when_it_ends(database: str) -> None:
+    with psycopg.connect(database) as connection:
+        connection.execute("CREATE TABLE public.bulk_actions (key text, status text)")
+        connection.execute("INSERT INTO public.bulk_actions VALUES ('abcdefgh', 'CANCELED')")
+        connection.execute(
+            "INSERT INTO forecast_backfill.campaign "
+            "(campaign_id, workload, partitions, launched_at, launched_by, reprocess, detail) "
+            "VALUES ('abcdefgh', 'backfill', 40, now(), 'ana', false, '{}')"
+        )
+    assert "0 failed · 40 not done: cancelled\n" in call("status").stdout
+    (shown,) = told("status")["campaigns"]
+    assert (shown["over"], shown["left"], shown["eta_seconds"]) == ("cancelled", 40, None)
 
 
 def test_status_leads_with_what_holds_and_why() -> None:

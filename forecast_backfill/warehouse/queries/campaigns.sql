@@ -26,6 +26,13 @@ FULL JOIN (
 ) AS seen ON seen.campaign_id = campaign.campaign_id
 ORDER BY 4 DESC, 1;
 
+-- name: has_dagster_backfills()$
+SELECT to_regclass('public.bulk_actions') IS NOT NULL;
+
+-- name: dagster_backfills(campaign_ids)
+-- What Dagster says of its backfills; the ledger cannot know that one was cancelled.
+SELECT key AS campaign_id, status FROM public.bulk_actions WHERE key = ANY(:campaign_ids);
+
 -- name: progress_of_campaign(campaign_id, window_seconds)^
 -- The latest event of a partition within the campaign decides what it counts as.
 WITH event AS (

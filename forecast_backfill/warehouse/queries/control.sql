@@ -110,6 +110,12 @@ WHERE locktype = 'advisory' AND objsubid = 2 AND granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND classid::bigint = :lock_class;
 
+-- name: find_pause(workload)^
+-- Whoever paused it, and why; later turns of other knobs have reasons of their own.
+SELECT reason, changed_by FROM workload_change
+WHERE workload = :workload AND verb IN ('pause', 'kill') AND intent = 'paused'
+ORDER BY change_id DESC LIMIT 1;
+
 -- name: list_changes(workload, limit)
 SELECT at, verb, epoch, intent, cap, rate, reason, changed_by FROM workload_change
 WHERE workload = :workload ORDER BY change_id DESC LIMIT :limit;
