@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from forecast_backfill.core.errors import ShadowRefused
 from forecast_backfill.core.shadow import OPEN, READ, ShadowState
-from forecast_backfill.core.shadow_check import ComparedPartition, Validation, require_move, sum_up
+from forecast_backfill.core.shadow_check import (
+    ComparedPartition,
+    Validation,
+    require_followed,
+    require_move,
+    sum_up,
+)
 from forecast_backfill.ports import Clock
 from forecast_backfill.shadow_ports import Blocked, By, Holder, Moved, Shadow, Shadows, Versions
 
@@ -85,6 +91,9 @@ def drop(
     """
     target = ShadowState.ADOPTED if is_earlier else ShadowState.DROPPED
     require_move(shadow.shadow_id, shadow.state, target)
+    if is_earlier:
+        held = shadow.definition.is_held
+        require_followed(shadow.shadow_id, shadow.state, is_held=held)
     attempt = versions.try_adopt if is_earlier else versions.try_drop
     return _insist(shadow.shadow_id, lambda: attempt(shadow.shadow_id, by), clock, pauses)
 

@@ -24,8 +24,8 @@ from forecast_backfill.cli.shadow_text import (
 from forecast_backfill.cli.turning import json_option, reason_option, say, user
 from forecast_backfill.core.errors import ShadowRefused, UsageRefused
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.core.shadow import ShadowState, read_definition
-from forecast_backfill.core.shadow_check import DuePartition
+from forecast_backfill.core.shadow import ShadowState, held_definition, read_definition
+from forecast_backfill.core.shadow_check import DuePartition, require_followed
 from forecast_backfill.core.states import Workload
 from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings, load_settings
@@ -48,18 +48,26 @@ def command() -> None:
 @click.option(
     "--definition",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    required=True,
     help="A TOML file: [columns.NAME] with type, from (SQL over a live row), not_null.",
 )
+@click.option("--hold", is_flag=True, help="The columns as they are, held once they are read.")
 @reason_option
 @json_option
-def start_command(definition: Path, reason: str, as_json: bool) -> int:
+def start_command(definition: Path | None, hold: bool, reason: str, as_json: bool) -> int:
     """Make the shadow's table; from now on every writer writes both.
 
     The expressions are the operator's own SQL: PostgreSQL judges them, nobody restricts what the
     functions in them may do.
+
+    With --hold the shadow has the columns of daily_demand. Once readers read it, only nightly's
+    writes come into it: a campaign may rebuild daily_demand in place, and `shadow revert` lets
+    readers go over to all of it at once.
     """
-    declared = read_definition(definition.read_text("utf-8"))
+    if hold is (definition is not None):
+        raise click.UsageError("give --definition FILE or --hold")
+    declared = held_definition()
+    if definition is not None:
+        declared = read_definition(definition.read_text("utf-8"))
     settings = load_settings()
     if settings.is_lakehouse:
         raise ShadowRefused(
@@ -94,6 +102,8 @@ def backfill_command(here: bool, watch: bool, reason: str, as_json: bool) -> int
     settings = load_settings()
     with open_shadows(settings) as wiring:
         shadow = current(wiring.shadows)
+        held = shadow.definition.is_held
+        require_followed(shadow.shadow_id, shadow.state, is_held=held)
         due = wiring.shadows.due(shadow.shadow_id)
         calendar = calendar_in(wiring.session, settings, wiring.clock)
         plan = ShadowPlan(launch=None, beside=due)

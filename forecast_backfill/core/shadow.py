@@ -89,13 +89,19 @@ class ShadowColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowDefinition:
-    """The columns of a shadow in their order, those of the key first."""
+    """The columns of a shadow in their order, those of the key first.
+
+    `is_held`: once readers read it, only nightly's writes come into it. A campaign then rebuilds
+    the live table unseen, and a revert lets readers go over to all of it at once.
+    """
 
     columns: tuple[ShadowColumn, ...]
+    is_held: bool = False
 
     def as_fields(self) -> dict[str, object]:
         """As it was declared, for storing; `judge_definition` reads it again."""
         return {
+            "follows": "nightly" if self.is_held else "all",
             "columns": {
                 each.name: {
                     "type": each.type,
@@ -103,8 +109,37 @@ class ShadowDefinition:
                     **({} if each.expression is None else {"from": each.expression}),
                 }
                 for each in self.columns
-            }
+            },
         }
+
+
+LIVE_COLUMNS = KEY | {
+    "demand_group": "text",
+    "units": "bigint",
+    "revenue_cents": "bigint",
+    "discount_cents": "bigint",
+    "baskets": "bigint",
+    "list_price_cents": "bigint",
+    "on_display": "boolean",
+    "on_mailer": "boolean",
+    "authority": "smallint",
+    "source_version": "bigint",
+    "row_hash": "bigint",
+}
+_MAY_BE_MISSING = frozenset({"list_price_cents", "on_display", "on_mailer"})
+
+
+def held_definition() -> ShadowDefinition:
+    """The live columns as they are, held for readers while a campaign rebuilds in place."""
+    return ShadowDefinition(
+        columns=tuple(
+            ShadowColumn(
+                name=name, type=kind, expression=name, is_required=name not in _MAY_BE_MISSING
+            )
+            for name, kind in LIVE_COLUMNS.items()
+        ),
+        is_held=True,
+    )
 
 
 def read_definition(text: str) -> ShadowDefinition:
@@ -122,8 +157,11 @@ def judge_definition(fields: Mapping[str, object]) -> ShadowDefinition:
     if not isinstance(columns, Mapping):
         raise _refused(["it has no [columns.NAME] tables"])
     named = cast("Mapping[str, object]", columns)
-    unknown = sorted(set(fields) - {"columns"})
+    unknown = sorted(set(fields) - {"columns", "follows"})
     faults = [f"{name} is no part of a definition" for name in unknown]
+    follows = fields.get("follows", "all")
+    if follows not in ("all", "nightly"):
+        faults.append(f"follows is neither all nor nightly, but {follows!r}")
     faults += [f"the key column {name} is missing" for name in KEY if name not in named]
     if len(named) > MAX_COLUMNS:
         faults.append(f"{len(named)} columns are more than {MAX_COLUMNS}")
@@ -131,7 +169,10 @@ def judge_definition(fields: Mapping[str, object]) -> ShadowDefinition:
     found = {name: _column(name, named[name], faults) for name in ordered}
     if faults:
         raise _refused(faults)
-    return ShadowDefinition(columns=tuple(each for each in found.values() if each is not None))
+    return ShadowDefinition(
+        columns=tuple(each for each in found.values() if each is not None),
+        is_held=follows == "nightly",
+    )
 
 
 def _column(name: str, value: object, faults: list[str]) -> ShadowColumn | None:

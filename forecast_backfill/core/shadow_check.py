@@ -110,6 +110,16 @@ def require_move(shadow_id: int, state: ShadowState, target: ShadowState) -> Non
     )
 
 
+def require_followed(shadow_id: int, state: ShadowState, *, is_held: bool) -> None:
+    """Raise ShadowRefused where the shadow is held: readers read it as it was, beside nightly."""
+    if is_held and state in READ:
+        raise ShadowRefused(
+            f"shadow {shadow_id} is held",
+            why="readers read it while campaigns rebuild daily_demand: only nightly writes both",
+            next_command="forecast-backfill shadow revert --reason … (to all that was rebuilt)",
+        )
+
+
 def require_complete(shadow_id: int, due: Sequence[DuePartition]) -> None:
     """Raise ShadowRefused where a partition is due that nobody has left out."""
     open_ones = [each for each in due if each.left_out is None]

@@ -235,7 +235,7 @@ class PostgresPartitionTransaction:
             self._partition,
             self._shadows,
             data_version=data_version,
-            run_id=self._request.run_id,
+            request=self._request,
             source="daily_demand" if self._built is None else self._built.name,
         )
 

@@ -9,8 +9,10 @@ import psycopg
 from psycopg import sql
 
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.core.shadow import ShadowDefinition, judge_definition
+from forecast_backfill.core.shadow import READ, ShadowDefinition, ShadowState, judge_definition
 from forecast_backfill.core.shadow_check import ShadowWrite
+from forecast_backfill.core.states import Workload
+from forecast_backfill.ports import RunRequest
 from forecast_backfill.warehouse import shadow_sql
 from forecast_backfill.warehouse.statements import statements
 
@@ -28,19 +30,28 @@ def write_shadows(
     shadow_ids: Sequence[int],
     *,
     data_version: str | None,
-    run_id: str,
+    request: RunRequest,
     source: str = "daily_demand",
 ) -> tuple[ShadowWrite, ...]:
     """Write the partition as `source` has it into each shadow that is not dropped.
 
     `data_version` is that of the live rows. What a shadow refuses is recorded with its reason, its
-    earlier rows of the partition stay, and the live write is not lost.
+    earlier rows of the partition stay, and the live write is not lost. A held shadow that is read
+    gets nightly's writes only.
     """
     found = list(statements().shadow_lock_written(connection, shadow_ids=list(shadow_ids)))
+    is_backfill = request.workload is Workload.BACKFILL
     return tuple(
-        _write_one(connection, partition, row, data_version, run_id, sql.Identifier(source))
+        _write_one(connection, partition, row, data_version, request.run_id, sql.Identifier(source))
         for row in found
+        if not (is_backfill and is_held_back(row))
     )
+
+
+def is_held_back(row: Mapping[str, Any]) -> bool:
+    """Whether campaigns do not come into the shadow, by its state and definition."""
+    is_held: bool = row["definition"].get("follows") == "nightly"
+    return is_held and ShadowState(row["state"]) in READ
 
 
 def _write_one(

@@ -111,3 +111,16 @@ def test_a_file_that_is_no_definition_and_a_text_that_is_no_partition_are_refuse
     start(tmp_path)
     done = run("validate", "--leave-out", "yesterday", *WHY)
     assert isinstance(done.exception, UsageRefused)
+
+
+def test_a_held_shadow_is_started_without_a_file_and_takes_no_backfill(
+    chain: Chain, tmp_path: Path
+) -> None:
+    both = run("start", "--hold", "--definition", str(tmp_path / "v2.toml"), *WHY)
+    assert isinstance(both.exception, click.UsageError)
+    assert isinstance(run("start", *WHY).exception, click.UsageError)
+    assert fields("start", "--hold", *WHY)["due"] == 2
+    assert fields("backfill", "--here")["filled"] == 2
+    assert run("validate").return_value == 0
+    assert run("swap", *WHY).return_value == 0
+    assert isinstance(run("backfill", "--here").exception, ShadowRefused)

@@ -13,6 +13,7 @@ from forecast_backfill.core.shadow import (
     TRANSITIONS,
     ShadowColumn,
     ShadowState,
+    held_definition,
     judge_definition,
     read_definition,
     sources_of,
@@ -126,3 +127,18 @@ def test_a_dropped_shadow_moves_nowhere_and_every_state_is_reached() -> None:
     assert {
         ShadowState.BUILDING, ShadowState.VALIDATED, ShadowState.SWAPPED, ShadowState.REVERTED,
     } == OPEN  # fmt: skip
+
+
+def test_a_held_definition_has_the_live_columns_and_is_read_again() -> None:
+    found = held_definition()
+    assert judge_definition(found.as_fields()) == found
+    assert [each.name for each in found.columns][:6] == [
+        "date", "region", "store_id", "product_id", "demand_group", "units",
+    ]  # fmt: skip
+    assert all(each.expression == each.name for each in found.columns)
+
+
+def test_whom_a_shadow_follows_is_all_or_nightly() -> None:
+    assert read_definition('follows = "nightly"\n' + KEY).is_held
+    assert not read_definition(KEY).is_held
+    assert "follows is neither all nor nightly, but 'me'" in why('follows = "me"\n' + KEY)

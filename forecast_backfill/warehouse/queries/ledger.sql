@@ -8,6 +8,8 @@ SELECT status, output, attempt,
            LEFT JOIN shadow_partition AS part ON part.shadow_id = shadow.shadow_id
                AND part.date = :date AND part.region = :region
            WHERE shadow.state <> 'dropped' AND output <> 'absent'
+             AND NOT (shadow.state IN ('swapped', 'adopted')
+                      AND shadow.definition ->> 'follows' = 'nightly')
              AND (part.status IS DISTINCT FROM 'equal'
                   OR part.data_version IS DISTINCT FROM output_data_version)
        ) AS is_shadow_due

@@ -1,6 +1,6 @@
 -- name: shadow_lock_written(shadow_ids)
 -- Against a drop until the transaction ends; who swaps is not in the way.
-SELECT shadow_id, definition FROM shadow
+SELECT shadow_id, state, definition FROM shadow
 WHERE shadow_id = ANY(:shadow_ids) AND state <> 'dropped'
 ORDER BY shadow_id
 FOR KEY SHARE;
