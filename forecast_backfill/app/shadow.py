@@ -37,7 +37,7 @@ def current(shadows: Shadows) -> Shadow:
     raise ShadowRefused(
         "there is no shadow",
         why="none is under way, and readers read daily_demand",
-        next_command="forecast-backfill shadow start --definition FILE --reason …",
+        next_command="forecast-backfill shadow start --definition FILE (or --hold) --reason …",
     )
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
+from forecast_backfill.app.campaign import PartitionSpan
+from forecast_backfill.cli import launching
 from forecast_backfill.cli.shadow import command
 from forecast_backfill.core.errors import ShadowRefused, UsageRefused
 from forecast_backfill.core.partition import Partition
@@ -19,6 +22,7 @@ from forecast_backfill_tests.app.rollbacks import A, B, Chain
 from forecast_backfill_tests.app.shadows import DEFINITION, columns
 
 ONE, TWO = (Partition(date=FIRST, region=region) for region in ("R01", "R02"))
+NEXT = Partition(date=FIRST + timedelta(days=1), region="R01")
 WHY = ("--reason", "new columns")
 
 
@@ -124,3 +128,33 @@ def test_a_held_shadow_is_started_without_a_file_and_takes_no_backfill(
     assert run("validate").return_value == 0
     assert run("swap", *WHY).return_value == 0
     assert isinstance(run("backfill", "--here").exception, ShadowRefused)
+
+
+def test_a_campaign_fills_what_is_done_before_the_seam_and_the_verb_does_the_rest(
+    chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seam lies on the second date: nightly owns it, so no campaign may come to it."""
+    launched: list[object] = []
+
+    class Orchestrator:
+        def __init__(self, url: str) -> None:
+            self.url = url
+
+        def launch(self, spans: object, *, tags: object, title: str) -> str:
+            launched.append((spans, title))
+            return "c-1"
+
+        def url_of(self, campaign_id: str) -> str:
+            return f"{self.url}/{campaign_id}"
+
+    monkeypatch.setattr(launching, "DagsterClient", Orchestrator)
+    for name, value in (("FIRST_DATE", FIRST), ("AS_OF", NEXT.date), ("SEAM", NEXT.date)):
+        monkeypatch.setenv(f"FORECAST_BACKFILL_{name}", str(value))
+    chain.write(NEXT, {A: 7})
+    assert fields("start", "--definition", str(tmp_path / "v2.toml"), *WHY)["due"] == 3
+    assert fields("backfill")["requested"] == 2
+    assert launched == [((PartitionSpan(first=ONE, last=TWO),), "shadow 1: 2 partitions")]
+    told = json.loads(run("status", "--json").stdout)
+    assert [(each["date"], each["region"]) for each in told[0]["due"]] == [
+        (str(FIRST), "R01"), (str(FIRST), "R02"),
+    ]  # fmt: skip
