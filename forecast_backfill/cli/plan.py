@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 
 import click
@@ -29,6 +30,14 @@ from forecast_backfill.wiring import load_engine, open_session
 
 DATE = click.DateTime(["%Y-%m-%d"])
 MOST_DATES = 3660
+MOST_SLOTS = 100_000
+MOST_MINUTES = 10_000.0
+
+
+def _finite(ctx: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is None or math.isfinite(value):
+        return value
+    raise click.BadParameter(f"{value} is no number of minutes")
 
 
 @click.command("plan")
@@ -39,11 +48,16 @@ MOST_DATES = 3660
     "--to", "end", type=DATE, metavar="YYYY-MM-DD", required=True, help="After the last date."
 )
 @click.option("--regions", default="all", show_default=True, help="Names by commas, or all.")
-@click.option("--slots", type=click.IntRange(1), help="Suppose so many slots.")
-@click.option("--peak", type=click.IntRange(0), help="Suppose that nightly needs so many of them.")
+@click.option("--slots", type=click.IntRange(1, MOST_SLOTS), help="Suppose so many slots.")
+@click.option(
+    "--peak",
+    type=click.IntRange(0, MOST_SLOTS),
+    help="Suppose that nightly needs so many of them.",
+)
 @click.option(
     "--task-minutes",
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=click.FloatRange(min=0.0, min_open=True, max=MOST_MINUTES),
+    callback=_finite,
     help="Suppose that a partition takes so long; else as recent ones did.",
 )
 @questions_options

@@ -3,6 +3,7 @@
 import json
 from datetime import date, timedelta
 
+import click
 import psycopg
 import pytest
 from click.testing import CliRunner
@@ -182,6 +183,14 @@ def test_what_cannot_be_meant_is_refused(settings, words, what):
     refused = run(*words).exception
     assert isinstance(refused, UsageRefused)
     assert refused.what == what
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--task-minutes", "1e308"), ("--task-minutes", "nan"), ("--slots", "9" * 20)],
+)
+def test_a_number_that_nothing_can_be_sized_with_is_a_wrong_usage(settings, words):
+    assert isinstance(run(*words).exception, click.BadParameter)
 
 
 def test_dates_before_the_first_one_stop(settings):
