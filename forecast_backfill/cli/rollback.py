@@ -24,7 +24,7 @@ from forecast_backfill.lakehouse_wiring import refuse_in_lakehouse
 from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.rollback_ports import KeptPartition
 from forecast_backfill.rollback_wiring import open_rollback
-from forecast_backfill.settings import load_settings
+from forecast_backfill.settings import Settings, load_settings
 
 DATE = click.DateTime(["%Y-%m-%d"])
 SHOWN = 20
@@ -51,6 +51,8 @@ def command(
     without a campaign goes by its run id.
     """
     settings = load_settings()
+    _refuse_range(start, end)
+    names = _regions(regions, settings)
     refuse_in_lakehouse(
         settings,
         "a rollback",
@@ -63,7 +65,7 @@ def command(
             campaign_id,
             start=None if start is None else start.date(),
             end=None if end is None else end.date(),
-            regions=None if regions is None else [each.strip() for each in regions.split(",")],
+            regions=names,
         )
         _check(campaign_id, chosen)
         outcomes = roll_back(
@@ -74,6 +76,29 @@ def command(
     else:
         _print(campaign_id, outcomes)
     return 1 if _troubled(outcomes) else 0
+
+
+def _refuse_range(start: datetime | None, end: datetime | None) -> None:
+    if start is not None and end is not None and end <= start:
+        raise UsageRefused(
+            f"the range from {start.date()} to {end.date()} holds no date",
+            why="--to is exclusive and must be later than --from",
+            next_command="forecast-backfill rollback --campaign … --from … --to …",
+        )
+
+
+def _regions(names: str | None, settings: Settings) -> list[str] | None:
+    if names is None or names.strip() == "all":
+        return None
+    chosen = [part.strip() for part in names.split(",") if part.strip()]
+    unknown = [name for name in chosen if name not in settings.regions]
+    if unknown or not chosen:
+        raise UsageRefused(
+            f"unknown region {unknown[0]!r}" if unknown else "no region was named",
+            why=f"the setting FORECAST_BACKFILL_REGIONS names {', '.join(settings.regions)}",
+            next_command="forecast-backfill rollback --campaign … (of all regions)",
+        )
+    return chosen
 
 
 def _check(campaign_id: str, chosen: Sequence[KeptPartition]) -> None:

@@ -80,6 +80,26 @@ def test_an_unknown_campaign_and_a_range_without_it_are_refused(chain: Chain) ->
             raise run(rollback, *words).exception or AssertionError
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--regions", "R77"), "unknown region 'R77'"),
+        (("--regions", " , "), "no region was named"),
+        (("--from", "2026-11-03", "--to", "2026-11-02"), "holds no date"),
+    ],
+)
+def test_what_cannot_be_meant_is_not_taken_for_a_campaign_without_rows(
+    chain: Chain, words: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(UsageRefused, match=told):
+        raise run(rollback, "--campaign", "summer", *words).exception or AssertionError
+
+
+def test_all_regions_can_be_named_as_such(chain: Chain) -> None:
+    told = fields(run(rollback, "--campaign", "summer", "--regions", "all", "--json"))
+    assert told["rolled_back"] == 2
+
+
 def test_a_run_of_nightly_is_not_rolled_back(chain: Chain) -> None:
     chain.write(ONE, {A: 7}, exported=2)
     with pytest.raises(UsageRefused, match="'run-5' was nightly's own run"):
