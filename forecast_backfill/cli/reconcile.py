@@ -26,6 +26,7 @@ from forecast_backfill.truth_wiring import proof_ports, prove_some
 from forecast_backfill.warehouse.compared_table import open_compared
 from forecast_backfill.wiring import Wiring, open_wiring
 
+MOST_DATES = 3660
 DATE = click.DateTime(["%Y-%m-%d"])
 
 
@@ -70,6 +71,8 @@ def command(
     chosen = _chosen(regions, settings)
     with open_wiring(settings, workload=Workload.BACKFILL, run_id=f"reconcile-{uuid4()}") as wiring:
         dates = _dates(start, end, wiring)
+        if against is None:
+            _refuse_long(dates)
         if seam:
             return show_audit(_audit(wiring, dates, chosen), as_json=as_json)
         if against is not None:
@@ -99,8 +102,11 @@ def _compare(
 def _prove(
     wiring: Wiring, dates: DateRange, regions: list[str], *, repair: bool, as_json: bool
 ) -> int:
-    show = text.show_verdict if not as_json else text.quietly
+    lines = text.Lines()
+    show = lines.show if not as_json else text.quietly
     verdicts = reconcile(partitions_of(dates, regions), ports=proof_ports(wiring), tell=show)
+    if not as_json:
+        lines.close()
     outcomes: list[Outcome] = []
     again: list[Verdict] = []
     wrong = [each.partition for each in verdicts if isinstance(each, Differs)]
@@ -130,6 +136,15 @@ def _dates(start: datetime | None, end: datetime | None, wiring: Wiring) -> Date
             next_command="forecast-backfill reconcile --from … --to …",
         )
     return DateRange(start=first, end=after)
+
+
+def _refuse_long(dates: DateRange) -> None:
+    if len(dates) > MOST_DATES:
+        raise UsageRefused(
+            f"the range from {dates.start} to {dates.end} is too long to be proved",
+            why=f"it holds {len(dates):,} dates, more than {MOST_DATES:,}",
+            next_command="forecast-backfill reconcile --from … --to … with a shorter range",
+        )
 
 
 def _chosen(names: str, settings: Settings) -> list[str]:

@@ -16,6 +16,7 @@ from forecast_backfill.core.outcome import Outcome, Unchanged, Written, reason_o
 from forecast_backfill.core.partition import Partition
 
 MOST_SHOWN = 10
+MOST_LINES = 50
 
 
 def quietly(_: object) -> None:
@@ -35,6 +36,27 @@ def show_verdict(verdict: Verdict) -> None:
             click.echo(f"{verdict.partition}  not proved: {verdict.reason}")
         case _:
             assert_never(verdict)
+
+
+class Lines:
+    """Shows verdicts as they come, of either kind only the first: the summary counts all."""
+
+    def __init__(self) -> None:
+        self._differ = self._unproved = 0
+
+    def show(self, verdict: Verdict) -> None:
+        """One verdict."""
+        self._differ += isinstance(verdict, Differs)
+        self._unproved += isinstance(verdict, Unproved)
+        number = self._differ if isinstance(verdict, Differs) else self._unproved
+        if number <= MOST_LINES:
+            show_verdict(verdict)
+
+    def close(self) -> None:
+        """How many were not shown."""
+        for number, what in ((self._differ, "differ"), (self._unproved, "are not proved")):
+            if number > MOST_LINES:
+                click.echo(f"… and {number - MOST_LINES} more {what} (--json names all)")
 
 
 def show_outcome(outcome: Outcome) -> None:

@@ -150,6 +150,7 @@ def test_fewer_done_partitions_than_were_wanted_is_told(database):
     ("words", "told"),
     [
         (("--from", "2026-11-04", "--to", "2026-11-03"), "holds no date"),
+        (("--from", "0001-01-01", "--to", "9999-12-31"), "too long to be proved"),
         ((*RANGE, "--regions", "R09"), "unknown region 'R09'"),
         ((*RANGE, "--against", "copy"), "names no table"),
     ],
@@ -157,6 +158,15 @@ def test_fewer_done_partitions_than_were_wanted_is_told(database):
 def test_what_cannot_be_meant_is_refused(database, words, told):
     with pytest.raises(UsageRefused, match=told):
         run(reconcile_command, *words)
+
+
+def test_of_many_partitions_that_were_never_built_only_the_first_are_shown(database):
+    code, output = say(reconcile_command, "--from", "2026-01-01", "--to", "2026-02-10")
+    assert code == 1
+    assert output.count("not proved: ") == 50
+    assert (
+        "… and 30 more are not proved (--json names all)\n0 proved, 0 differ, 80 unproved" in output
+    )
 
 
 def test_a_tie_is_listed_and_exit_code_1(database):
