@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date as Date
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from forecast_backfill.core.errors import DatabaseInterrupted
 from forecast_backfill.core.partition import DateRange, Partition
@@ -136,7 +137,9 @@ class DeltaLog:
 
     def _files(self, chosen: list[tuple[str, str, str]] | None) -> tuple[Path, ...]:
         found = self._table.file_uris(file_pruning_predicate=chosen)
-        return tuple(sorted(Path(each) for each in found))
+        # Addresses, in which a blank is %20; a file lies in its partition's folder.
+        places = [unquote(each).rsplit("/", 3)[1:] for each in found]
+        return tuple(sorted(self.directory.joinpath(*place) for place in places))
 
     def _open(self) -> Any:
         deltalake = load_deltalake()

@@ -133,6 +133,17 @@ def test_another_partition_is_not_touched(stage, write, settings):
     assert units_of(settings) == NEW
 
 
+def test_the_folder_may_have_blanks_and_other_letters(database_url, tmp_path, world):
+    settings = delta_settings(database_url, tmp_path, lakehouse=tmp_path / "a läke 100%")
+    with ExitStack() as opened:
+        stage = Stage(settings, opened)
+        for units in (OLD, NEW):
+            world.deliver(units)
+            assert isinstance(stage.run(world, Writer(engine=Engine())), Written)
+    assert units_of(settings) == NEW
+    assert len(table_of(settings).file_uris()) == 1
+
+
 @pytest.mark.parametrize("step", BEFORE_THE_TABLE)
 def test_a_writer_that_dies_before_the_table_commit_changes_nothing(
     step, write, settings, database_url
