@@ -64,7 +64,7 @@ def advise(answers: Answers) -> Advice:
         reason += f" (not answered, so supposed: {', '.join(supposed)})"
     commands = {
         Approach.IN_PLACE: "forecast-backfill backfill --from … --to …",
-        Approach.SHADOW: "forecast-backfill shadow start --definition FILE (the same columns: --hold) …",
+        Approach.SHADOW: "forecast-backfill shadow start --definition FILE (or --hold) --reason …",
     }
     return Advice(approach=approach, reason=reason, next_command=commands[approach])
 

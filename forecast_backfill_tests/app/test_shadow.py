@@ -256,3 +256,20 @@ def test_every_step_is_recorded_with_who_and_why(site: Shadowed) -> None:
         ("swap", "swapped", "ana", "new columns"),
         ("revert", "reverted", "ana", "new columns"),
     ]
+
+
+def test_a_leaf_that_is_swapped_is_followed_before_it_takes_its_place(
+    database_url: str, tmp_path: Path
+) -> None:
+    settings = settings_for(database_url, tmp_path, table_layout="leaves", large_rows=2)
+    with ExitStack() as stack:
+        site = Shadowed(settings, stack)
+        site.chain.write(ONE, {A: 1, B: 2}, campaign="spring")
+        site.start()
+        site.go_over()
+        site.chain.write(ONE, {A: 3, B: 4}, campaign="summer", exported=2)
+        ways = "SELECT detail ->> 'primitive' FROM partition_event WHERE kind = 'written'"
+        assert fetch(database_url, ways) == [("swap_leaf",)] * 2
+        assert read(site.url, "quantity") == [(3,), (4,)]
+        site.revert()
+        assert read(site.url, "units") == [(3,), (4,)]
