@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from forecast_backfill.core.errors import DatabaseUnavailable, UsageRefused
+from forecast_backfill.core.errors import DatabaseInterrupted, DatabaseUnavailable, UsageRefused
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS
 from forecast_backfill.warehouse.connect import connect_plainly, mask_password
 from forecast_backfill.warehouse.digests import (
@@ -81,13 +81,33 @@ def parse_table_address(target: str) -> TableAddress:
 def open_compared(target: str) -> Iterator[PostgresSide]:
     """The table at `URL.table`, as of one moment.
 
-    Raises UsageRefused where it is no such table or has no exact values, DatabaseUnavailable where
-    its server does not answer.
+    Raises UsageRefused where it is no such table, has no exact values or may not be read whole,
+    DatabaseUnavailable where its server does not answer, and DatabaseInterrupted where it stops to.
     """
     address = parse_table_address(target)
-    with connect_to(address.url) as connection, connection.transaction():
-        begin_snapshot(connection)
-        yield PostgresSide(connection, _digested(connection, address))
+    with connect_to(address.url) as connection:
+        try:
+            with connection.transaction():
+                begin_snapshot(connection)
+                _refuse_other_encoding(connection, address)
+                yield PostgresSide(connection, _digested(connection, address))
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise _refused(address, " ".join(str(error).split())) from error
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise DatabaseInterrupted(
+                "the comparison was interrupted",
+                why=" ".join(str(error).split()),
+                next_command="the same command again",
+            ) from error
+
+
+def _refuse_other_encoding(connection: psycopg.Connection[Any], address: TableAddress) -> None:
+    # The hash is that of the bytes that the server stores.
+    row = statements().prepare_comparison(connection)
+    if row["server_encoding"] != "UTF8":
+        raise _refused(
+            address, f"its database stores text as {row['server_encoding']}, not as UTF8"
+        )
 
 
 def connect_to(url: str) -> psycopg.Connection[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import psycopg
 import pytest
+from psycopg import conninfo
 
 from forecast_backfill.app.localise import localise
 from forecast_backfill.core.errors import DatabaseUnavailable, UsageRefused
@@ -122,6 +123,42 @@ def test_a_table_that_cannot_be_compared_exactly_is_refused(session, database, c
     execute(database, change)
     with pytest.raises(UsageRefused, match=why):
         compare(session, target(database))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("GRANT SELECT (date) ON copy TO visitor", "permission denied for table copy"),
+        (
+            "GRANT SELECT ON copy TO visitor; ALTER TABLE copy ENABLE ROW LEVEL SECURITY",
+            "affected by row-level security",
+        ),
+    ],
+)
+def test_a_table_that_may_not_be_read_whole_is_refused(session, database, change, why):
+    execute(database, f"CREATE ROLE visitor; {change}")
+    limited = conninfo.conninfo_to_dict(database)
+    url = f"postgresql://{limited['user']}@/{limited['dbname']}.copy"
+    url += f"?host={limited['host']}&options=-c%20role%3Dvisitor"
+    try:
+        with pytest.raises(UsageRefused, match=why):
+            compare(session, url)
+    finally:
+        execute(database, "DROP OWNED BY visitor; DROP ROLE visitor")
+
+
+def test_a_table_in_a_database_of_another_encoding_is_refused(session, database):
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
+        )
+        name = connection.info.dbname
+    try:
+        with pytest.raises(UsageRefused, match="stores text as LATIN1"):
+            compare(session, target(database.replace(f"/{name}?", "/latin?")))
+    finally:
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute("DROP DATABASE latin WITH (FORCE)")
 
 
 def test_a_comparison_writes_nothing(session, database):
