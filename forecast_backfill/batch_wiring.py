@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, assert_never
+from typing import assert_never
 
 from forecast_backfill.app.run_elsewhere import run_elsewhere, share_held
 from forecast_backfill.app.run_grouped import run_grouped
@@ -16,19 +14,18 @@ from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.ports import Ports, RunRequest
-from forecast_backfill.settings import Settings, load_settings
+from forecast_backfill.settings import Settings
+from forecast_backfill.shipping import OpenSpark as OpenSpark
+from forecast_backfill.shipping import Shipment, check_code, ship, unpack
 from forecast_backfill.spark_settings import EngineKind
-from forecast_backfill.warehouse.connect import resolve_database_url
 from forecast_backfill.warehouse.spark_share import PostgresSparkShare
-from forecast_backfill.wiring import load_engine, open_session, open_wiring
+from forecast_backfill.wiring import open_session, open_wiring
 
 REPORTED_TOGETHER = 50
 """Partitions of a lakehouse that an executor commits, and reports, at a time."""
 
 Tell = Callable[[Outcome], None]
 BatchRunner = Callable[[Iterable[Partition], RunRequest, Ports, Tell], list[Outcome]]
-OpenSpark = Callable[[], AbstractContextManager[Any]]
-"""Opens a Spark session that is stopped at the end of the block."""
 
 
 def run_batch_of(settings: Settings, open_spark: OpenSpark | None = None) -> BatchRunner:
@@ -55,7 +52,11 @@ def _run_in_spark(
 ) -> list[Outcome]:
     from forecast_backfill.engines import spark_session
     from forecast_backfill.engines.spark_job import TASKS_A_CORE, JobPlan, SparkJob, deal
+    from forecast_backfill.spread_wiring import is_large, run_spread
 
+    asked = dict.fromkeys(partitions)
+    large = [partition for partition in asked if is_large(settings, partition)]
+    small = [partition for partition in asked if partition not in large]
     shipment = ship(settings, request)
     opened = open_spark or partial(spark_session.open_spark, settings, request.workload)
     with (
@@ -77,34 +78,8 @@ def _run_in_spark(
             with opened() as session:
                 yield SparkJob(session, plan, is_connect=settings.is_spark_connect)
 
-        return run_elsewhere(partitions, request, ports, tell, start)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shipment:
-    """What an executor needs to wire the ports: plain values; `code_version` is the driver's."""
-
-    settings: str
-    request: RunRequest
-    code_version: str
-
-
-def ship(settings: Settings, request: RunRequest) -> Shipment:
-    """The settings as they hold here, whatever the executor's own environment says."""
-    values: dict[str, Any] = settings.model_dump(mode="json")
-    values["database_url"] = resolve_database_url(settings)
-    # Addresses with passwords that no partition needs.
-    values["nightly_notices"] = values["backfill_notices"] = []
-    return Shipment(
-        settings=json.dumps(values),
-        request=request,
-        code_version=load_engine(settings).code_version,
-    )
-
-
-def unpack(shipment: Shipment) -> Settings:
-    """The shipped settings."""
-    return load_settings(**json.loads(shipment.settings))
+        outcomes = run_elsewhere(small, request, ports, tell, start)
+        return [*outcomes, *run_spread(settings, opened, large, request, ports, tell)]
 
 
 def run_here(
@@ -120,7 +95,7 @@ def run_here(
     told: list[Outcome] = []
     try:
         with open_wiring(settings, workload=request.workload, run_id=request.run_id) as wiring:
-            _check_code(shipment, wiring.ports.engine.code_version)
+            check_code(shipment, wiring.ports.engine.code_version)
             for first in range(0, len(partitions), size):
                 run(partitions[first : first + size], request, wiring.ports, told.append)
                 yield from told
@@ -128,12 +103,3 @@ def run_here(
     except ForecastBackfillError as error:
         yield from told
         yield error
-
-
-def _check_code(shipment: Shipment, found: str) -> None:
-    if found != shipment.code_version:
-        raise ForecastBackfillError(
-            "the Spark executors run another version of the code",
-            why=f"they have {found}, this run has {shipment.code_version}",
-            next_command="install this version of forecast-backfill on every worker",
-        )

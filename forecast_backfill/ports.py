@@ -5,13 +5,14 @@ Longer than other modules on purpose: all that a partition task is handed is rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date as Date
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from forecast_backfill.core.admission import Conditions, WaitCause
 from forecast_backfill.core.bucket import BucketLevel
@@ -56,6 +57,25 @@ class LandedFile:
     name: str
     content: bytes
 
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return len(self.content)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its bytes, in hexadecimal digits."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashedFile:
+    """A landed file whose bytes were hashed and let go: they are read again where it is judged."""
+
+    name: str
+    size: int
+    sha256: str
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandedSource:
@@ -66,7 +86,7 @@ class LandedSource:
     """
 
     partition: Partition
-    files: tuple[LandedFile, ...]
+    files: tuple[LandedFile, ...] | tuple[HashedFile, ...]
     manifest: bytes | None
     digest: str
 
@@ -83,6 +103,15 @@ class Rows(Protocol):
 
     @property
     def num_rows(self) -> int: ...
+
+
+@runtime_checkable
+class StreamedRows(Rows, Protocol):
+    """Rows that are somewhere else and come piece by piece."""
+
+    def pieces(self) -> Iterator[Rows]:
+        """The pieces in their order, each in the engine's own form; at least one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

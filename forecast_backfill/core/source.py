@@ -154,6 +154,12 @@ class FaultCollector:
         if len(self.kept) < KEPT_FAULTS:
             self.kept.append(fault)
 
+    def merge(self, other: FaultCollector) -> None:
+        """Add what another has collected, as if each had been added here."""
+        self.kept.extend(other.kept[: KEPT_FAULTS - len(self.kept)])
+        for code, count in other.counts.items():
+            self.counts[code] = self.counts.get(code, 0) + count
+
     def report(self) -> FaultReport | None:
         """What was collected, the most telling first, or None where nothing was.
 

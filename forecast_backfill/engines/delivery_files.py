@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from forecast_backfill.core.manifest import Manifest
 from forecast_backfill.core.source import Fault, FaultCode, FaultCollector
-from forecast_backfill.ports import LandedFile, LandedSource
+from forecast_backfill.ports import HashedFile, LandedFile, LandedSource
 
 PART_PREFIX = "part-"
 
 
 def due_files(
     source: LandedSource, manifest: Manifest | None, faults: FaultCollector
-) -> tuple[LandedFile, ...] | None:
+) -> tuple[LandedFile | HashedFile, ...] | None:
     """The files to be judged, by name; None where a fault was added."""
     files = sorted(source.files, key=lambda file: file.name)
     names = [file.name for file in files]
@@ -22,7 +22,7 @@ def due_files(
         is_due = _judge_names(names, manifest, faults)
     if not is_due:
         return None
-    empty = [file.name for file in files if not file.content]
+    empty = [file.name for file in files if not file.size]
     for name in empty:
         reason = "the file has no byte"
         faults.add(Fault(code=FaultCode.FILE_ZERO_BYTES, file=name, reason=reason))

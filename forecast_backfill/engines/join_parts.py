@@ -1,4 +1,4 @@
-"""The lines of several files as those of one: no line twice, no sum beyond 64 bits."""
+"""The lines of several files as those of one, and whether none of them is there twice."""
 
 from __future__ import annotations
 
@@ -11,23 +11,17 @@ import pyarrow.compute as pc
 from forecast_backfill.arrow_arrays import numbers_of
 from forecast_backfill.core.source import Fault, FaultCode, FaultCollector
 from forecast_backfill.engines.raw_lines import RawLines
-from forecast_backfill.engines.validate import Lines, sums_fit
+from forecast_backfill.engines.validate import Lines
 
 
-def join_parts(
-    raws: Sequence[RawLines], parts: Sequence[Lines], faults: FaultCollector
-) -> Lines | None:
-    """The lines of all parts, `raws` being where they stand; None where a fault was added."""
+def join_parts(parts: Sequence[Lines]) -> Lines:
+    """The lines of all parts; no sum over them may leave 64 bits."""
     if len(parts) == 1:
         return parts[0]
-    if not _has_distinct_lines(raws, faults):
-        return None
     numbers = [
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("quantity", "sales", "retail", "coupon")
     ]
-    if not sums_fit(numbers, raws[0].file, faults):
-        return None
     stores, store = _join_codes([(part.stores, part.store) for part in parts])
     products, product = _join_codes([(part.products, part.product) for part in parts])
     return Lines(
@@ -43,7 +37,7 @@ def join_parts(
     )
 
 
-def _has_distinct_lines(raws: Sequence[RawLines], faults: FaultCollector) -> bool:
+def has_distinct_lines(raws: Sequence[RawLines], faults: FaultCollector) -> bool:
     """Whether no two parts hold a line of one id: within a part that was judged already."""
     columns = [raw.columns["line_id"] for raw in raws]
     joined = pa.concat_arrays(columns)
@@ -55,17 +49,20 @@ def _has_distinct_lines(raws: Sequence[RawLines], faults: FaultCollector) -> boo
             place = f"{raw.file}:{raw.line_of(record)}"
             before = first_seen.setdefault(value, place)
             if before != place:
-                faults.add(
-                    Fault(
-                        code=FaultCode.LINE_DUPLICATED,
-                        file=raw.file,
-                        line=raw.line_of(record),
-                        column="line_id",
-                        value=value,
-                        reason=f"the line_id stands in {before} already",
-                    )
-                )
+                faults.add(doubled_line(raw.file, raw.line_of(record), value, before))
     return False
+
+
+def doubled_line(file: str, line: int, line_id: str, before: str) -> Fault:
+    """The fault of a line whose id stands in an earlier one, at `file:line`."""
+    return Fault(
+        code=FaultCode.LINE_DUPLICATED,
+        file=file,
+        line=line,
+        column="line_id",
+        value=line_id,
+        reason=f"the line_id stands in {before} already",
+    )
 
 
 def _join_codes(parts: Sequence[tuple[pa.Array, np.ndarray]]) -> tuple[pa.Array, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from forecast_backfill.core.manifest import LandedPart, Manifest, ManifestRefused, parse_manifest
@@ -13,8 +12,8 @@ from forecast_backfill.core.source import (
     FaultCode,
     FaultCollector,
 )
-from forecast_backfill.engines.raw_lines import RawLines
-from forecast_backfill.ports import LandedFile, LandedSource
+from forecast_backfill.engines.judge_part import PartReport
+from forecast_backfill.ports import HashedFile, LandedFile, LandedSource
 
 MANIFEST_NAME = "manifest.json"
 
@@ -46,7 +45,7 @@ def read_manifest(source: LandedSource, faults: FaultCollector) -> Manifest | No
 
 def check_identity(
     manifest: Manifest,
-    files: Sequence[LandedFile],
+    files: Sequence[LandedFile | HashedFile],
     partition: Partition,
     faults: FaultCollector,
 ) -> None:
@@ -62,16 +61,18 @@ def check_identity(
             reason = f"the manifest speaks of the {column} {found!r}, the landed one is {due!r}"
             _add(faults, FaultCode.MANIFEST_PARTITION, column, found, reason)
     for file, part in zip(files, _in_order(manifest), strict=False):
-        digest = hashlib.sha256(file.content).hexdigest()
+        digest = file.sha256
         if digest != part.sha256:
             reason = f"the SHA-256 of {file.name} is {digest}: it is not the file that was exported"
             _add(faults, FaultCode.MANIFEST_HASH, "sha256", part.sha256, reason)
 
 
-def check_line_counts(manifest: Manifest, raws: Sequence[RawLines], faults: FaultCollector) -> None:
+def check_line_counts(
+    manifest: Manifest, parts: Sequence[PartReport], faults: FaultCollector
+) -> None:
     """Whether each file has as many lines as the manifest says, and what may have cost some."""
-    for raw, part in zip(raws, _in_order(manifest), strict=False):
-        _check_lines(raw, part.lines, faults)
+    for found, part in zip(parts, _in_order(manifest), strict=False):
+        _check_lines(found, part.lines, faults)
     total = sum(part.lines for part in manifest.files)
     if total != manifest.totals.lines:
         reason = f"the parts make {total} lines, the manifest says {manifest.totals.lines}"
@@ -84,11 +85,11 @@ def _in_order(manifest: Manifest) -> list[LandedPart]:
     return sorted(manifest.files, key=lambda part: part.file)
 
 
-def _check_lines(raw: RawLines, due: int, faults: FaultCollector) -> None:
-    found, file = raw.count, raw.file
+def _check_lines(part: PartReport, due: int, faults: FaultCollector) -> None:
+    found, file = part.count, part.file
     if found == due:
         return
-    for line in raw.multiline:
+    for line in part.multiline:
         reason = f"a quoted value here runs over line breaks, and {found} lines are not {due}"
         faults.add(Fault(code=FaultCode.QUOTE_STRAY, file=file, line=line, reason=reason))
     if not found:
@@ -112,14 +113,14 @@ def check_totals(manifest: Manifest, found: ControlTotals, faults: FaultCollecto
             _add(faults, code, column, str(theirs), reason)
 
 
-def check_end(raw: RawLines, faults: FaultCollector) -> None:
+def check_end(part: PartReport, faults: FaultCollector) -> None:
     """Whether the last line may be cut: no line break ends it, and something else is wrong too."""
     known = FaultCode.LAST_LINE_CUT in faults.counts
-    if raw.open_line is None or known or not faults.counts.keys() & _SIGNS_OF_A_CUT:
+    if part.open_line is None or known or not faults.counts.keys() & _SIGNS_OF_A_CUT:
         return
     reason = "no line break ends the last line, and the manifest disagrees: it may be cut"
     faults.add(
-        Fault(code=FaultCode.LAST_LINE_CUT, file=raw.file, line=raw.open_line, reason=reason)
+        Fault(code=FaultCode.LAST_LINE_CUT, file=part.file, line=part.open_line, reason=reason)
     )
 
 

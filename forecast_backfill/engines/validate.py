@@ -127,17 +127,26 @@ def sums_fit(numbers: list[np.ndarray], file: str, faults: FaultCollector) -> bo
     quantity, *money = numbers
     if not len(quantity):
         return True
+    return totals_fit(_moved([quantity]), _moved(money), file, faults)
+
+
+def totals_fit(units: int, cents: int, file: str, faults: FaultCollector) -> bool:
+    """Whether sums over the lines, each number taken without its sign, stay within 64 bits."""
     good = True
-    for name, code, columns in (
-        ("quantity", FaultCode.INTEGER_OUT_OF_RANGE, [quantity]),
-        ("sales_value", FaultCode.DECIMAL_OUT_OF_RANGE, money),
+    for name, code, total in (
+        ("quantity", FaultCode.INTEGER_OUT_OF_RANGE, units),
+        ("sales_value", FaultCode.DECIMAL_OUT_OF_RANGE, cents),
     ):
-        bound = sum(max(-int(each.min()), int(each.max())) for each in columns) * len(quantity)
-        if bound <= _LIMIT:
-            continue
-        total = sum(abs(value) for each in columns for value in each.tolist())
         if total > _LIMIT:
             good = False
             reason = f"the sum over the lines of {name} does not fit into 64 bits"
             faults.add(Fault(code=code, file=file, column=name, value=str(total), reason=reason))
     return good
+
+
+def _moved(columns: list[np.ndarray]) -> int:
+    """The sum of all numbers without their signs, or less where that fits by far."""
+    bound = sum(max(-int(each.min()), int(each.max())) for each in columns) * len(columns[0])
+    if bound <= _LIMIT:
+        return 0
+    return sum(abs(value) for each in columns for value in each.tolist())

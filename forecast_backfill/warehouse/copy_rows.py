@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from datetime import date as Date
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.version import Version
+from forecast_backfill.ports import StreamedRows
 from forecast_backfill.warehouse.binary_rows import CHUNK_ROWS, SIGNATURE, TRAILER, encode_rows
 
 _GROUPS = (
@@ -27,10 +29,15 @@ _FIRST_DAY = Date(2000, 1, 1)
 """The day from which PostgreSQL counts dates."""
 
 
+def pieces_of(rows: pa.Table | StreamedRows) -> Iterator[pa.Table]:
+    """The rows piece by piece: a table is one."""
+    return rows.pieces() if isinstance(rows, StreamedRows) else iter((rows,))
+
+
 def copy_rows(
     connection: psycopg.Connection[Any],
     partition: Partition,
-    rows: pa.Table,
+    rows: pa.Table | StreamedRows,
     version: Version,
     table: str = "daily_demand",
     chunk_rows: int = CHUNK_ROWS,
@@ -46,6 +53,7 @@ def copy_rows(
     statement = f"COPY {table} ({columns}) FROM STDIN (FORMAT binary)"
     with connection.cursor() as cursor, cursor.copy(statement.encode()) as copy:
         copy.write(SIGNATURE)
-        for chunk in encode_rows(rows, constants, _GROUPS, chunk_rows):
-            copy.write(chunk)
+        for piece in pieces_of(rows):
+            for chunk in encode_rows(piece, constants, _GROUPS, chunk_rows):
+                copy.write(chunk)
         copy.write(TRAILER)

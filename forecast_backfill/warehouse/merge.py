@@ -25,7 +25,7 @@ from forecast_backfill.core.states import PartitionStatus, sources_of
 from forecast_backfill.core.version import Authority, Version
 from forecast_backfill.ports import Completion, MergeCompletion, RunRequest
 from forecast_backfill.warehouse.binary_rows import CHUNK_ROWS
-from forecast_backfill.warehouse.copy_rows import copy_rows
+from forecast_backfill.warehouse.copy_rows import copy_rows, pieces_of
 from forecast_backfill.warehouse.statements import statements
 
 Connection = psycopg.Connection[Any]
@@ -69,7 +69,8 @@ def read_stored_rows(connection: Connection, partition: Partition) -> dict[Key, 
 def claim_of(rows: pa.Table, version: Version) -> Claim:
     """An engine's rows as a claim."""
     names = ("store_id", "product_id", "row_hash", "units", "revenue_cents")
-    columns = (rows.column(name).to_pylist() for name in names)
+    whole = pa.concat_tables(pieces_of(rows))
+    columns = (whole.column(name).to_pylist() for name in names)
     return Claim(
         version=version,
         rows={

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from datetime import date as Date
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from forecast_backfill.core.errors import LandingIncomplete
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.landing import reader
 from forecast_backfill.landing.reader import FileLanding
+from forecast_backfill.ports import LandedFile
 from forecast_backfill_tests.landing.hand_made import land
 
 PARTITION = Partition(date=Date(2026, 11, 1), region="R01")
@@ -108,10 +110,10 @@ def test_a_delivery_landed_again_between_manifest_and_file_is_read_again(
     read_sales = reader._read_sales
     landings = iter(["9"])
 
-    def landed_again_first(directory: Path):
+    def landed_again_first(directory: Path, read: Callable[[Path], LandedFile]):
         for quantity in landings:
             land(tmp_path, PARTITION, [{"quantity": quantity}])
-        return read_sales(directory)
+        return read_sales(directory, read)
 
     monkeypatch.setattr(reader, "_read_sales", landed_again_first)
     source = FileLanding(tmp_path).read(PARTITION)
