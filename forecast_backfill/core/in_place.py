@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -127,8 +127,8 @@ class Mitigation:
 class RiskFacts:
     """What was read from the live system for the matrix.
 
-    `fences` are the constraints and triggers that two writers meet in, each with whether it is
-    there and valid. `proofs` counts recomputed partitions of the present code and how many of them
+    `fences` are the constraints and triggers that hold a risk off, each with whether it is there
+    and valid. `proofs` counts recomputed partitions of the present code and how many of them
     differed; `last_proof` says when the last one was, in words, None where there was none.
     """
 
@@ -137,7 +137,7 @@ class RiskFacts:
     pace: str
     seam: str
     overlap_writes: int
-    fences: Sequence[tuple[str, bool]]
+    fences: Mapping[tuple[Risk, str], bool]
     epoch: int
     code_version: str
     proofs: int
@@ -147,7 +147,7 @@ class RiskFacts:
 
 def risk_matrix(facts: RiskFacts) -> tuple[Mitigation, ...]:
     """Each risk once, with the mitigation in force and its evidence."""
-    missing = [name for name, is_there in facts.fences if not is_there]
+    race, clobber = (_missing(facts, risk) for risk in (Risk.RACE, Risk.CLOBBER))
     return (
         Mitigation(
             risk=Risk.CONTENTION,
@@ -158,18 +158,16 @@ def risk_matrix(facts: RiskFacts) -> tuple[Mitigation, ...]:
         Mitigation(
             risk=Risk.CLOBBER,
             mitigation="backfill ends at the seam; beyond it only a merge by version writes",
-            evidence=f"seam {facts.seam}; {facts.overlap_writes} partitions merged so far",
-            is_in_force=True,
+            evidence=clobber
+            or f"seam {facts.seam}; {facts.overlap_writes} partitions merged so far, every row and "
+            "claim with its version",
+            is_in_force=clobber is None,
         ),
         Mitigation(
             risk=Risk.RACE,
             mitigation="one transaction a partition under its lease and the epoch, keys unique",
-            evidence=(
-                f"{len(facts.fences)} constraints hold, epoch {facts.epoch}"
-                if not missing
-                else f"not there or not valid: {', '.join(missing)}"
-            ),
-            is_in_force=not missing,
+            evidence=race or f"lease and constraints hold, epoch {facts.epoch}",
+            is_in_force=race is None,
         ),
         Mitigation(
             risk=Risk.NON_DETERMINISM,
@@ -178,6 +176,11 @@ def risk_matrix(facts: RiskFacts) -> tuple[Mitigation, ...]:
             is_in_force=facts.proofs > 0 and facts.differing == 0,
         ),
     )
+
+
+def _missing(facts: RiskFacts, risk: Risk) -> str | None:
+    missing = [name for (of, name), is_there in facts.fences.items() if of is risk and not is_there]
+    return f"not there or not valid: {', '.join(missing)}" if missing else None
 
 
 def _proof(facts: RiskFacts) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date as Date
 
-from forecast_backfill.core.in_place import RiskFacts
+from forecast_backfill.core.in_place import Risk, RiskFacts
 from forecast_backfill.core.sizing import Room
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
@@ -13,7 +13,10 @@ from forecast_backfill.warehouse.statements import statements
 def risk_facts(session: Session, *, room: Room, seam: Date, code_version: str) -> RiskFacts:
     """The facts now; `code_version` is that of the engine that a campaign would use."""
     with session.use() as connection:
-        fences = [(row["name"], row["is_there"]) for row in statements().risk_fences(connection)]
+        fences = {
+            (Risk(row["risk"]), row["name"]): row["is_there"]
+            for row in statements().risk_fences(connection)
+        }
         row = statements().risk_facts(connection, code_version=code_version)
     last = row["last_at"]
     return RiskFacts(

@@ -15,7 +15,12 @@ from forecast_backfill.shadow_ports import Blocked, By, Holder, Moved
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.shadow_records import Connection, lock_shadow, move, note, read_due
 from forecast_backfill.warehouse.shadow_rows import one_line
-from forecast_backfill.warehouse.shadow_sql import READERS, table_of, version_name
+from forecast_backfill.warehouse.shadow_sql import (
+    READERS,
+    table_name,
+    table_of,
+    version_name,
+)
 from forecast_backfill.warehouse.statements import statements
 
 LOCK_TIMEOUT = "300ms"
@@ -42,7 +47,7 @@ class PostgresVersions:
             note(connection, shadow_id, "swap", by, earlier=earlier)
             return _repoint(connection, shadow_id, earlier or 0)
 
-        return self._try(swap)
+        return self._try(swap, shadow_id)
 
     def try_revert(self, shadow_id: int, by: By) -> Moved | Blocked:
         """Repoint the readers' name to the earlier version, which was written all the time."""
@@ -56,7 +61,7 @@ class PostgresVersions:
             note(connection, shadow_id, "revert", by, earlier=earlier)
             return _repoint(connection, earlier or 0, shadow_id)
 
-        return self._try(revert)
+        return self._try(revert, shadow_id)
 
     def try_drop(self, shadow_id: int, by: By) -> Moved | Blocked:
         """Drop a shadow that is not read."""
@@ -68,7 +73,7 @@ class PostgresVersions:
             _drop_shadow(connection, shadow_id, by)
             return began
 
-        return self._try(drop)
+        return self._try(drop, shadow_id)
 
     def try_adopt(self, shadow_id: int, by: By) -> Moved | Blocked:
         """Drop the version before the shadow that is read; daily_demand itself only loses its name
@@ -87,9 +92,9 @@ class PostgresVersions:
             note(connection, shadow_id, "drop", by, earlier=earlier)
             return began
 
-        return self._try(adopt)
+        return self._try(adopt, shadow_id)
 
-    def _try(self, step: Callable[[Connection], float]) -> Moved | Blocked:
+    def _try(self, step: Callable[[Connection], float], shadow_id: int) -> Moved | Blocked:
         """One transaction with a short lock timeout; a lock that is not to be had undoes it all."""
         with self._session.use() as connection:
             try:
@@ -97,7 +102,7 @@ class PostgresVersions:
                     statements().leaf_set_lock_timeout(connection, value=LOCK_TIMEOUT)
                     began = step(connection)
             except psycopg.errors.LockNotAvailable:
-                return Blocked(holders=_holders(connection))
+                return Blocked(holders=_holders(connection, shadow_id))
             return Moved(held_seconds=time.monotonic() - began)
 
 
@@ -113,9 +118,11 @@ def _repoint(connection: Connection, to: int, away_from: int) -> float:
         connection.execute(
             sql.SQL("GRANT SELECT ON {} TO {}").format(sql.Identifier(incoming), grantee)
         )
+    # Whoever reads the version under its own name is waited for before anybody has to wait for us.
+    _rename(connection, incoming, f"{incoming}_incoming")
     began = time.monotonic()
     _rename(connection, READERS, outgoing)
-    _rename(connection, incoming, READERS)
+    _rename(connection, f"{incoming}_incoming", READERS)
     return began
 
 
@@ -145,7 +152,8 @@ def _drop_view(connection: Connection, version: int) -> None:
         ) from error
 
 
-def _holders(connection: Connection) -> tuple[Holder, ...]:
+def _holders(connection: Connection, shadow_id: int) -> tuple[Holder, ...]:
+    views = [READERS, version_name(shadow_id), table_name(shadow_id)]
     return tuple(
         Holder(
             pid=row["pid"],
@@ -153,5 +161,5 @@ def _holders(connection: Connection) -> tuple[Holder, ...]:
             name=row["application_name"],
             seconds=row["seconds"],
         )
-        for row in statements().shadow_readers(connection, view=READERS)
+        for row in statements().shadow_readers(connection, views=views)
     )

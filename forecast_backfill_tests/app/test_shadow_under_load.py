@@ -121,6 +121,15 @@ def test_a_swap_that_a_long_reader_holds_off_gives_up_and_names_who(site: Shadow
     assert site.shadows.list()[0].state == "validated"
 
 
+def test_a_reader_of_the_version_under_its_own_name_holds_nobody_else_up(site: Shadowed) -> None:
+    with psycopg.connect(site.url, application_name="curious") as reader:
+        reader.execute("SELECT count(*) FROM forecast_backfill.daily_demand_version_1")
+        with pytest.raises(ShadowRefused, match=r"curious \(PID \d+\) has held it"):
+            site.swap()
+    site.swap()
+    assert "quantity" in columns(site.url)
+
+
 def test_a_drop_waits_for_who_is_writing_the_shadow(site: Shadowed) -> None:
     """A writer that has begun with the shadow commits with it; only then is the table gone."""
     with psycopg.connect(site.url, options="-c search_path=forecast_backfill") as writer:

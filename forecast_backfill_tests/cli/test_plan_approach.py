@@ -80,9 +80,10 @@ def test_the_matrix_reads_the_live_system(url: str, tmp_path: Path) -> None:
     assert found["contention"] == (True, "cap 2 of 4 slots now; pace full")
     assert found["clobber"] == (
         True,
-        f"seam {FIRST + timedelta(days=40)}; 0 partitions merged so far",
+        f"seam {FIRST + timedelta(days=40)}; 0 partitions merged so far, every row and claim with "
+        "its version",
     )
-    assert found["race"] == (True, "4 constraints hold, epoch 1")
+    assert found["race"] == (True, "lease and constraints hold, epoch 1")
     assert found["non-determinism"][0] is False
     version = load_engine(settings_for(url, tmp_path)).code_version
     assert found["non-determinism"][1].startswith(f"code {version[:12]}; never proved")

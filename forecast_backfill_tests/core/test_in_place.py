@@ -17,7 +17,7 @@ from forecast_backfill.core.in_place import (
 
 FACTS = RiskFacts(
     slots=8, cap=5, pace="full", seam="2026-11-28", overlap_writes=0,
-    fences=[("daily_demand_is_unique_by_grain", True)], epoch=3, code_version="0123456789abcdef",
+    fences={(Risk.RACE, "daily_demand_is_unique_by_grain"): True}, epoch=3, code_version="0123456789abcdef",
     proofs=5, differing=0, last_proof="2026-11-28 04:00 UTC",
 )  # fmt: skip
 
@@ -60,13 +60,18 @@ def test_every_risk_has_a_mitigation_with_its_evidence() -> None:
 
 def test_a_mitigation_that_is_not_there_is_said() -> None:
     broken = replace(
-        FACTS, cap=8, fences=[("daily_demand_is_unique_by_grain", False)], last_proof=None, proofs=0
+        FACTS,
+        cap=8,
+        fences={(Risk.RACE, "a_key"): False, (Risk.CLOBBER, "a_version"): False},
+        last_proof=None,
+        proofs=0,
     )
     found = {each.risk: each for each in risk_matrix(broken)}
     assert [risk for risk, each in found.items() if not each.is_in_force] == [
-        Risk.CONTENTION, Risk.RACE, Risk.NON_DETERMINISM,
+        Risk.CONTENTION, Risk.CLOBBER, Risk.RACE, Risk.NON_DETERMINISM,
     ]  # fmt: skip
-    assert "not there or not valid: daily_demand_is_unique_by_grain" in found[Risk.RACE].evidence
+    assert found[Risk.RACE].evidence == "not there or not valid: a_key"
+    assert found[Risk.CLOBBER].evidence == "not there or not valid: a_version"
     assert "never proved" in found[Risk.NON_DETERMINISM].evidence
 
 

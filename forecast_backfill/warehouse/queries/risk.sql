@@ -1,8 +1,9 @@
 -- name: risk_fences()
--- What two writers of one partition meet in, and whether it is there, valid and switched on.
-SELECT fence.name, EXISTS (
+-- What holds off a race of two writers, or a clobber of fresher rows: whether it is there, valid and
+-- switched on.
+SELECT fence.risk, fence.name, EXISTS (
     SELECT FROM pg_constraint AS found
-    WHERE found.conname = fence.name AND found.convalidated AND found.contype = 'p'
+    WHERE found.conname = fence.name AND found.convalidated
       AND found.conrelid = to_regclass(fence.on_table)
 ) OR EXISTS (
     SELECT FROM pg_trigger AS found
@@ -10,11 +11,13 @@ SELECT fence.name, EXISTS (
       AND found.tgrelid = to_regclass(fence.on_table)
 ) AS is_there
 FROM (VALUES
-    ('daily_demand_is_unique_by_grain', 'daily_demand'),
-    ('partition_ledger_has_one_row_a_partition', 'partition_ledger'),
-    ('workload_control_has_one_row_a_workload', 'workload_control'),
-    ('partition_event_is_append_only', 'partition_event')
-) AS fence (name, on_table);
+    ('race', 'daily_demand_is_unique_by_grain', 'daily_demand'),
+    ('race', 'partition_ledger_has_one_row_a_partition', 'partition_ledger'),
+    ('race', 'workload_control_has_one_row_a_workload', 'workload_control'),
+    ('race', 'partition_event_is_append_only', 'partition_event'),
+    ('clobber', 'daily_demand_authority_is_known', 'daily_demand'),
+    ('clobber', 'partition_claim_has_a_version', 'partition_claim')
+) AS fence (risk, name, on_table);
 
 -- name: risk_facts(code_version)^
 -- A proof is of the present code where the partition was last written by it, and before the proof.

@@ -100,13 +100,14 @@ SELECT region FROM daily_demand WHERE date = :day UNION
 SELECT region FROM shadow_partition WHERE date = :day
 ORDER BY region;
 
--- name: shadow_readers(view)
--- Who holds the view now, those who have held it longest first.
+-- name: shadow_readers(views)
+-- Who holds any of them now, those who have held it longest first.
 SELECT DISTINCT activity.pid, activity.usename, activity.application_name,
        extract(epoch FROM clock_timestamp() - activity.xact_start)::float8 AS seconds
 FROM pg_locks AS lock
 JOIN pg_stat_activity AS activity USING (pid)
-WHERE lock.relation = to_regclass(:view) AND lock.granted AND activity.pid <> pg_backend_pid()
+WHERE lock.relation = ANY(ARRAY(SELECT to_regclass(name) FROM unnest(CAST(:views AS text[])) AS name))
+  AND lock.granted AND activity.pid <> pg_backend_pid()
 ORDER BY seconds DESC NULLS LAST
 LIMIT 3;
 
