@@ -189,7 +189,7 @@ def open_station() -> Iterator[Station]:
             yield station
         finally:
             station.close()
-    shutil.rmtree(root)
+            shutil.rmtree(root)
 
 
 def environment(station: Station) -> dict[str, str]:
