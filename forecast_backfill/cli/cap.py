@@ -15,6 +15,8 @@ from forecast_backfill.wiring import open_session
 
 AUTO = "auto"
 OFF = "off"
+LONGEST = 15
+"""Digits of a number that can be meant."""
 
 
 @click.command("cap")
@@ -63,10 +65,11 @@ def _number(text: str, *, none: str, least: int, most: int | None) -> tuple[int 
     """The number in a tuple of one, as a knob takes it; the word `none` sets it to None."""
     if text == none:
         return (None,)
-    number = int(text) if text.isdecimal() else -1
+    number = int(text) if text.isdecimal() and len(text) <= LONGEST else -1
     if number >= least and (most is None or number <= most):
         return (number,)
-    upper = "" if most is None else f" up to the {most} of FORECAST_BACKFILL_SLOTS"
+    named = f"the {most} of FORECAST_BACKFILL_SLOTS"
+    upper = f" of at most {LONGEST} digits" if most is None else f" up to {named}"
     raise UsageRefused(
         f"{text!r} was refused",
         why=f"it is neither {none} nor a number from {least}{upper}",

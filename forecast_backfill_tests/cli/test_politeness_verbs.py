@@ -106,7 +106,10 @@ def test_a_rate_is_set_beside_the_cap_and_taken_off_again() -> None:
     assert [each["verb"] for each in backfill()["changes"]] == ["rate", "rate", "cap"]
 
 
-@pytest.mark.parametrize("words", [("cap", "5"), ("cap", "many"), ("cap", "--rate", "0")])
+@pytest.mark.parametrize(
+    "words",
+    [("cap", "5"), ("cap", "many"), ("cap", "--rate", "0"), ("cap", "--rate", "9" * 20)],
+)
 def test_a_number_that_cannot_be_meant_is_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageRefused, match="was refused"):
         call(*words, "--reason", "lag")
