@@ -8,7 +8,6 @@ from forecast_backfill.app.admission import admitted
 from forecast_backfill.app.rate import wait_for_rate
 from forecast_backfill.core.admission import Wait
 from forecast_backfill.core.errors import (
-    DatabaseInterrupted,
     EpochRaised,
     ForecastBackfillError,
     RollbackMismatched,
@@ -39,13 +38,14 @@ def roll_back(
 
     A partition that cannot be put back does not keep the others from it. What is back already is
     left alone, so that a rollback that was interrupted is simply run again. Raises EpochRaised
-    where the workload was killed, and DatabaseInterrupted where the database stays away.
+    where the workload was killed, and DatabaseInterrupted where the database stays away so long
+    that not even a failure can be recorded.
     """
     outcomes: list[RollbackOutcome] = []
     for each in partitions:
         try:
             outcome = ports.retry(lambda each=each: _try(each, campaign_id, request, ports))
-        except (EpochRaised, DatabaseInterrupted):
+        except EpochRaised:
             raise
         except ForecastBackfillError as error:
             outcome = _fail(each.partition, request, ports, str(error))

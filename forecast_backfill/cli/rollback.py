@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import click
 
+from forecast_backfill.app.operate import in_force
 from forecast_backfill.app.rollback import roll_back
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.rollback import (
@@ -68,6 +69,9 @@ def command(
             regions=names,
         )
         _check(campaign_id, chosen)
+        waits = in_force(Workload.BACKFILL, wiring.ports.control.conditions(Workload.BACKFILL))
+        if waits.slots == 0:
+            click.echo(f"nothing starts yet: {waits.reason}; it waits", err=True)
         outcomes = roll_back(
             chosen, campaign_id, wiring.request(campaign_id), wiring.ports, lambda outcome: None
         )

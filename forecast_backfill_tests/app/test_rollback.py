@@ -22,6 +22,7 @@ from forecast_backfill.core.states import OutputState
 from forecast_backfill.core.version import Winner
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.ledger import PostgresLedger
+from forecast_backfill.warehouse.partitions import lease_key
 from forecast_backfill_tests.app.campaigns import FIRST, PROCESSES, settings_for
 from forecast_backfill_tests.app.rollbacks import A, B, Chain, names
 from forecast_backfill_tests.postgres.rows import fetch
@@ -242,6 +243,22 @@ def test_an_attempt_at_work_keeps_its_partition_until_it_is_killed(chain: Chain)
     execute(chain.url, "UPDATE workload_control SET epoch = epoch + 1 WHERE workload = 'backfill'")
     assert names(chain.roll_back("spring")) == ["RolledBack"]
     assert states(chain.url) == [("rolled_back", "absent")]
+
+
+def test_a_partition_whose_lease_is_not_free_does_not_keep_the_others(chain: Chain) -> None:
+    for each in FOUR[:2]:
+        chain.write(each, {A: 1}, campaign="spring")
+    chain.rollback = replace(
+        chain.rollback, ports=replace(chain.rollback.ports, retry=lambda attempt: attempt())
+    )
+    with chain.rollback.session.use() as connection:
+        connection.execute("SET lock_timeout = '50ms'")
+    with psycopg.connect(chain.url) as other:
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (lease_key(ONE),))
+        stuck, back = chain.roll_back("spring")
+    assert isinstance(stuck, NotRolledBack)
+    assert "is being written by another task" in stuck.reason
+    assert isinstance(back, RolledBack)
 
 
 def test_a_rollback_of_a_killed_epoch_changes_nothing(chain: Chain) -> None:

@@ -18,6 +18,7 @@ from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.warehouse.acceptances import KeptCampaign, SupersededSize
+from forecast_backfill.warehouse.control import change_knobs
 from forecast_backfill_tests.app.campaigns import FIRST, settings_for
 from forecast_backfill_tests.app.rollbacks import A, B, Chain
 
@@ -93,6 +94,16 @@ def test_what_cannot_be_meant_is_not_taken_for_a_campaign_without_rows(
 ) -> None:
     with pytest.raises(UsageRefused, match=told):
         raise run(rollback, "--campaign", "summer", *words).exception or AssertionError
+
+
+def test_a_rollback_that_waits_says_why(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    with chain.rollback.session.transaction() as connection:
+        change_knobs(
+            connection, Workload.BACKFILL, "pause", reason="x", changed_by="ana", intent="paused"
+        )
+    monkeypatch.setattr(rollback, "roll_back", lambda *given: [])
+    done = run(rollback, "--campaign", "summer")
+    assert done.stderr == "nothing starts yet: paused: x (ana); it waits\n"
 
 
 def test_all_regions_can_be_named_as_such(chain: Chain) -> None:
