@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from forecast_backfill.core.states import Workload
+from forecast_backfill.lakehouse_wiring import refuse_in_lakehouse
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.shadow import PostgresShadows
@@ -30,7 +31,13 @@ class ShadowWiring:
 
 @contextmanager
 def open_shadows(settings: Settings) -> Iterator[ShadowWiring]:
-    """Everything that a step needs, closed at the end of the block."""
+    """Everything that a step needs, closed at the end of the block.
+
+    Raises WarehouseRefused where the rows go to a lakehouse.
+    """
+    refuse_in_lakehouse(
+        settings, "a shadow", next_command="export FORECAST_BACKFILL_WAREHOUSE=postgres"
+    )
     with open_session(settings, Workload.BACKFILL) as session:
         yield ShadowWiring(
             shadows=PostgresShadows(session),

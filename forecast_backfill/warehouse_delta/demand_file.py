@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.version import Version
-from forecast_backfill.warehouse.copy_rows import ROW_COLUMNS
+from forecast_backfill.ports import StreamedRows
+from forecast_backfill.warehouse.copy_rows import ROW_COLUMNS, pieces_of
 
 STAMP = b"forecast_backfill"
 _TYPES = {"store_id": pa.string(), "product_id": pa.string(), "demand_group": pa.string()}
@@ -76,12 +77,15 @@ def data_version_of(file: Path) -> str:
     return file.name.partition("-")[0]
 
 
-def write_file(directory: Path, rows: pa.Table, stamp: Stamp, name: str) -> Path:
+def write_file(directory: Path, rows: pa.Table | StreamedRows, stamp: Stamp, name: str) -> Path:
     """Write `rows` as a file that no reader knows yet; it is on the disk afterwards."""
     folder = directory / folder_of(stamp.partition)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{stamp.fingerprint.data_version}-{name}.parquet"
-    pq.write_table(_with_version(rows, stamp), file, compression="zstd")
+    schema = FILE_SCHEMA.with_metadata({STAMP: stamp.text.encode()})
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for piece in pieces_of(rows):
+            writer.write_table(_with_version(piece, stamp).cast(schema))
     sync([file, folder])
     return file
 
@@ -120,5 +124,4 @@ def _with_version(rows: pa.Table, stamp: Stamp) -> pa.Table:
     columns = [rows.column(name) for name in ROW_COLUMNS]
     columns.append(pa.array([int(version.authority)] * count, pa.int16()))
     columns.append(pa.array([version.source_version] * count, pa.int64()))
-    table = pa.table(dict(zip(FILE_SCHEMA.names, columns, strict=True)))
-    return table.cast(FILE_SCHEMA).replace_schema_metadata({STAMP: stamp.text.encode()})
+    return pa.table(dict(zip(FILE_SCHEMA.names, columns, strict=True)))

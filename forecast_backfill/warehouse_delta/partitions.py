@@ -122,8 +122,10 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         if self._current is not None:
             return 0
         replaced = sum(rows_of(each) or 0 for each in self._seen)
-        table = cast("pa.Table", rows)
-        self._current = write_file(self._log.directory, table, stamp, self._new_name())
+        # A writer that fails half way leaves a file that nobody has heard of: VACUUM's.
+        self._current = write_file(
+            self._log.directory, cast("pa.Table", rows), stamp, self._new_name()
+        )
         self._unpublished = self._current
         return replaced
 
@@ -170,13 +172,24 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         if self._unpublished is not None:
             self._unpublished.unlink(missing_ok=True)
 
+    def write_shadows(self, data_version: str | None) -> tuple[ShadowWrite, ...]:
+        """Nothing without a shadow; one that is open cannot follow rows in files.
+
+        Raises WarehouseRefused.
+        """
+        if not self._shadows:
+            return ()
+        raise WarehouseRefused(
+            "a shadow cannot follow the lakehouse",
+            why="it is filled from rows in PostgreSQL, and FORECAST_BACKFILL_WAREHOUSE=delta",
+            next_command="export FORECAST_BACKFILL_WAREHOUSE=postgres, then forecast-backfill "
+            "shadow drop",
+            partition=self._partition,
+        )
+
     def swap_leaf(self, rows: Rows, version: Version) -> int:
         """Not chosen in a lakehouse."""
         refuse_merge(self._partition)
-
-    def write_shadows(self, data_version: str | None) -> tuple[ShadowWrite, ...]:
-        """Nothing: shadows are of the PostgreSQL table, and find the partition due after this."""
-        return ()
 
     def keep_record(self) -> None:
         """Not reached: only a merge keeps a record alone."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import uuid4
 
+import psycopg
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from forecast_backfill.app.audit_seam import audit_seam
+from forecast_backfill.app.localise import localise
 from forecast_backfill.app.recompute import Same
 from forecast_backfill.app.reconcile import Differs, Proved, reconcile
 from forecast_backfill.app.run_partition import run_batch
@@ -19,9 +21,10 @@ from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.core.version import Authority, Version
 from forecast_backfill.lakehouse_settings import WarehouseKind
-from forecast_backfill.lakehouse_wiring import demand_of, seam_records_of
+from forecast_backfill.lakehouse_wiring import demand_of, seam_records_of, stored_of
 from forecast_backfill.ports import Step
 from forecast_backfill.truth_wiring import proof_ports, prove_some
+from forecast_backfill.warehouse.compared_table import open_compared
 from forecast_backfill.warehouse_delta.demand_file import Stamp, write_file
 from forecast_backfill.warehouse_delta.read_back import ReadBack
 from forecast_backfill.wiring import open_wiring
@@ -35,9 +38,10 @@ from forecast_backfill_tests.app.campaigns import (
     start_campaign,
 )
 from forecast_backfill_tests.conformance.test_spark_checksum import rows_of
-from forecast_backfill_tests.lakehouse.deltas import data_files, table_of
+from forecast_backfill_tests.lakehouse import deltas
+from forecast_backfill_tests.lakehouse.deltas import data_files
 from forecast_backfill_tests.landing.hand_made import land
-from forecast_backfill_tests.postgres.rows import fetch, fingerprint_of
+from forecast_backfill_tests.postgres.rows import fetch, fingerprint_of, table_of
 
 DATES = DateRange(start=FIRST, end=FIRST + timedelta(days=2))
 REGIONS = ["R01", "R02"]
@@ -115,7 +119,7 @@ def test_a_campaign_moves_each_partition_once_and_another_moves_it_back(
     assert names(delta) == ["Written"] * 4
     assert names(delta) == ["Unchanged"] * 4
     assert fetch(database_url, "SELECT count(*) FROM daily_demand") == [(0,)]
-    assert table_of(delta).to_pyarrow_table().num_rows == 8
+    assert deltas.table_of(delta).to_pyarrow_table().num_rows == 8
     assert names(postgres) == ["Written"] * 4
     assert fetch(database_url, "SELECT * FROM daily_demand ORDER BY 1, 2, 3, 4") == before
 
@@ -185,3 +189,47 @@ def test_the_seam_audit_finds_every_key_once(opened, delta):
     records = seam_records_of(delta, opened.session)
     audit = audit_seam(DATES, regions=REGIONS, seam=delta.seam, records=records)
     assert audit.findings == ()
+
+
+def test_a_table_in_postgresql_is_compared_with_the_lakehouse_to_the_row(
+    postgres, delta, database_url
+):
+    run_campaign(postgres, PARTITIONS)
+    with psycopg.connect(database_url) as connection:
+        connection.execute("SET search_path = forecast_backfill")
+        connection.execute("CREATE TABLE copy AS TABLE daily_demand")
+        connection.execute(
+            "UPDATE copy SET units = 5"
+            " WHERE date = '2026-11-03' AND region = 'R02' AND product_id = 'NA'"
+        )
+    run_campaign(delta, PARTITIONS)
+    with (
+        open_wiring(delta, workload=Workload.BACKFILL, run_id="5f0c") as wiring,
+        open_compared(f"{database_url}.forecast_backfill.copy") as other,
+        stored_of(delta, wiring.session).view() as ours,
+    ):
+        found = localise(expected=ours, found=other, dates=DATES, regions=None)
+    (difference,) = found.differences
+    assert difference.partition == PARTITIONS[3]
+    assert [row.key for row in difference.rows] == [("s2", "NA")]
+
+
+def test_rows_that_come_in_pieces_are_one_file(tmp_path):
+    pieces = [
+        table_of([{"store_id": store, "product_id": "1"}], PARTITIONS[0]) for store in ("s1", "s2")
+    ]
+
+    class InPieces:
+        num_rows = 2
+
+        def pieces(self):
+            return iter(pieces)
+
+    expected = fingerprint_of(pa.concat_tables(pieces))
+    stamp = Stamp(
+        partition=PARTITIONS[0],
+        fingerprint=expected,
+        version=Version(authority=Authority.BACKFILL, source_version=1),
+    )
+    file = write_file(tmp_path, InPieces(), stamp, uuid4().hex)
+    assert ReadBack().fingerprint([file]) == expected

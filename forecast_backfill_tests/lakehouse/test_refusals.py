@@ -23,6 +23,7 @@ from forecast_backfill_tests.lakehouse.deltas import delta_settings
             ["backfill", "--from", "2026-11-02", "--to", "2026-11-03", "--overlap"],
             "a campaign with --overlap is refused",
         ),
+        (["shadow", "status"], "a shadow is refused"),
     ],
 )
 def test_a_verb_that_works_on_rows_in_postgresql_is_refused(verb, told, monkeypatch, capsys, home):
@@ -34,7 +35,7 @@ def test_a_verb_that_works_on_rows_in_postgresql_is_refused(verb, told, monkeypa
     assert ended.value.code == 1
     shown = capsys.readouterr().err
     assert told in shown
-    assert "forecast-backfill backfill" in shown
+    assert "next:" in shown
     assert list(home.iterdir()) == []
 
 
