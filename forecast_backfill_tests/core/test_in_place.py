@@ -17,7 +17,7 @@ from forecast_backfill.core.in_place import (
 
 FACTS = RiskFacts(
     slots=8, cap=5, pace="full", seam="2026-11-28", overlap_writes=0,
-    fences={(Risk.RACE, "daily_demand_is_unique_by_grain"): True}, epoch=3, code_version="0123456789abcdef",
+    fences={(Risk.RACE, "a_key"): True}, epoch=3, code_version="0123456789abcdef",
     proofs=5, differing=0, last_proof="2026-11-28 04:00 UTC",
 )  # fmt: skip
 
