@@ -53,8 +53,12 @@ class PostgresAcceptances:
         return tuple(each.campaign_id for each in kept if each.last_at < before)
 
     def give_back_space(self) -> None:
-        """Make what was freed usable again, and hand empty ends of files back to the disk."""
+        """Make what was freed usable again, and hand empty ends of files back to the disk.
+
+        That takes as long as it takes: a large table is not through in the time of a statement.
+        """
         with self._session.use() as connection:
+            statements().lift_statement_timeout(connection)
             connection.execute("VACUUM (SKIP_LOCKED) daily_demand_superseded, superseded_partition")
 
 

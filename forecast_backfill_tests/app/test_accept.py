@@ -69,6 +69,34 @@ def left(url: str) -> tuple[int, int]:
     return rows[0][0], marks[0][0]
 
 
+def test_what_is_written_meanwhile_does_not_hide_what_is_to_be_freed(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forecast_backfill.warehouse.acceptances.FREED_PARTITIONS", 1)
+    fetch(
+        chain.url,
+        "UPDATE superseded_partition SET superseded_at = now() + interval '1 h' "
+        "WHERE campaign_id = 'summer' AND date = %s RETURNING 1",
+        FIRST,
+    )
+    assert accepted(counting(chain)).partitions == 2
+    assert [each.partition.date for each in chain.rollback.ports.rollbacks.list("summer")] == [
+        FIRST
+    ]
+
+
+def test_giving_space_back_takes_longer_than_a_statement_may(chain: Chain) -> None:
+    fetch(
+        chain.url,
+        "WITH more AS (INSERT INTO daily_demand_superseded SELECT kept.* "
+        "FROM daily_demand_superseded AS kept, generate_series(1, 20000) RETURNING 1) "
+        "SELECT count(*) FROM more",
+    )
+    with chain.rollback.session.use() as connection:
+        connection.execute("SET statement_timeout = '15ms'")
+    PostgresAcceptances(chain.rollback.session).give_back_space()
+
+
 def test_what_the_campaign_replaced_is_freed_and_nothing_else(chain: Chain) -> None:
     before = chain.everything()
     assert left(chain.url) == (6, 6)

@@ -205,7 +205,11 @@ WITH chosen AS (
           SELECT date, region FROM (
               SELECT date, region,
                      sum(kept_rows) OVER (ORDER BY date, region) - kept_rows AS before
-              FROM superseded_partition WHERE campaign_id = :campaign_id
+              FROM superseded_partition
+              WHERE campaign_id = :campaign_id
+                AND superseded_at <= (
+                    SELECT accepted_at FROM campaign_acceptance WHERE campaign_id = :campaign_id
+                )
           ) AS summed
           WHERE before < :most_rows ORDER BY date, region LIMIT :most_partitions
       )
@@ -239,6 +243,9 @@ WITH gone AS (
     RETURNING 1
 )
 SELECT count(*) AS rows FROM gone;
+
+-- name: lift_statement_timeout()^
+SELECT set_config('statement_timeout', '0', false);
 
 -- name: superseded_bytes()^
 SELECT pg_total_relation_size('daily_demand_superseded')
