@@ -18,7 +18,7 @@ from forecast_backfill.core.digest_tree import (
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.parity import Mismatch, MismatchKind, compare
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.core.states import OutputState
+from forecast_backfill.core.states import OutputState, PartitionStatus
 from forecast_backfill.ports import (
     Engine,
     Landing,
@@ -129,7 +129,9 @@ def prove_partition(partition: Partition, *, ports: ProofPorts) -> Verdict:
             return _without_source(partition, prepared, recorded, stored)
         if row is None or row.output is OutputState.ABSENT:
             if not stored.rows:
-                return Unproved(partition=partition, reason="it was never built")
+                is_back = row is not None and row.status is PartitionStatus.ROLLED_BACK
+                reason = "it was rolled back to nothing" if is_back else "it was never built"
+                return Unproved(partition=partition, reason=reason)
             return _localised(partition, prepared, recorded, stored, view, ports)
         if prepared.fingerprint == stored:
             return _with_totals(partition, prepared, recorded, stored)

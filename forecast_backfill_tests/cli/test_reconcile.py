@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from forecast_backfill.cli.diagnose import command as diagnose_command
 from forecast_backfill.cli.reconcile import command as reconcile_command
 from forecast_backfill.cli.repair import command as repair_command
+from forecast_backfill.cli.rollback import command as rollback_command
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill_tests.app.campaigns import FIRST, land_campaign, run_campaign, settings_for
@@ -158,6 +159,16 @@ def test_fewer_done_partitions_than_were_wanted_is_told(database):
 def test_what_cannot_be_meant_is_refused(database, words, told):
     with pytest.raises(UsageRefused, match=told):
         run(reconcile_command, *words)
+
+
+def test_what_was_rolled_back_to_nothing_is_not_called_never_built(database):
+    ((run_id,),) = execute(
+        database, "SELECT DISTINCT campaign_id FROM forecast_backfill.superseded_partition"
+    )
+    run(rollback_command, "--campaign", run_id, "--regions", "R02")
+    code, output = say(reconcile_command, *RANGE, "--regions", "R02")
+    assert code == 1
+    assert "2026-11-02 R02  not proved: it was rolled back to nothing\n" in output
 
 
 def test_of_many_partitions_that_were_never_built_only_the_first_are_shown(database):
