@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from forecast_backfill.core.shadow import ShadowState
+from forecast_backfill.core.shadow_check import DuePartition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.lakehouse_wiring import refuse_in_lakehouse
 from forecast_backfill.settings import Settings
+from forecast_backfill.shadow_ports import Shadow
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.shadow import PostgresShadows
 from forecast_backfill.warehouse.shadow_swap import PostgresVersions
@@ -45,6 +48,16 @@ def open_shadows(settings: Settings) -> Iterator[ShadowWiring]:
             clock=SystemClock(),
             session=session,
         )
+
+
+def read_shadows(session: Session) -> list[tuple[Shadow, tuple[DuePartition, ...]]]:
+    """Each shadow that is written, with what it does not hold as it is live."""
+    shadows = PostgresShadows(session)
+    return [
+        (each, shadows.due(each.shadow_id))
+        for each in shadows.list()
+        if each.state is not ShadowState.DROPPED
+    ]
 
 
 def pauses() -> Iterator[float]:

@@ -22,7 +22,7 @@ from forecast_backfill.cli.shadow_text import (
     validation_lines,
 )
 from forecast_backfill.cli.turning import json_option, reason_option, say, user
-from forecast_backfill.core.errors import ShadowRefused, UsageRefused
+from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.shadow import ShadowState, held_definition, read_definition
 from forecast_backfill.core.shadow_check import DuePartition, require_followed
@@ -68,15 +68,7 @@ def start_command(definition: Path | None, hold: bool, reason: str, as_json: boo
     declared = held_definition()
     if definition is not None:
         declared = read_definition(definition.read_text("utf-8"))
-    settings = load_settings()
-    if settings.is_lakehouse:
-        raise ShadowRefused(
-            "no shadow was started",
-            why="the setting FORECAST_BACKFILL_WAREHOUSE=delta writes daily_demand elsewhere, and "
-            "a shadow is made from the PostgreSQL table",
-            next_command="unset FORECAST_BACKFILL_WAREHOUSE, then start it again",
-        )
-    with open_shadows(settings) as wiring:
+    with open_shadows(load_settings()) as wiring:
         shadow_id = wiring.shadows.start(declared, By(name=user(), reason=reason))
         due = len(wiring.shadows.due(shadow_id))
     say(

@@ -69,9 +69,10 @@ def validation_fields(shadow_id: int, found: Validation, state: ShadowState) -> 
 def line_of(shadow: Shadow, due: Sequence[DuePartition]) -> str:
     """One shadow in one line."""
     read = ", read by readers" if shadow.state in READ else ""
+    held = " and held from campaigns" if read and shadow.definition.is_held else ""
     return (
-        f"shadow {shadow.shadow_id} is {shadow.state}{read}: {shadow.equal} partitions hold what "
-        f"is live, {len(due)} do not; {shadow.step} by {shadow.by.name} at "
+        f"shadow {shadow.shadow_id} is {shadow.state}{read}{held}: {len(due)} partitions are not "
+        f"as they are live; {shadow.step} by {shadow.by.name} at "
         f"{shadow.at:%F %T} UTC: {shadow.by.reason}"
     )
 

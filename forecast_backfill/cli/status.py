@@ -10,6 +10,7 @@ import click
 from forecast_backfill.app.operate import TimeLeft, split_time_left
 from forecast_backfill.cli.kept_text import kept_fields, kept_line
 from forecast_backfill.cli.progress_text import as_fields, clock, describe
+from forecast_backfill.cli.shadow_text import fields_of, line_of
 from forecast_backfill.cli.workload_text import (
     WorkloadState,
     read_workload,
@@ -21,6 +22,7 @@ from forecast_backfill.cli.workload_text import (
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
+from forecast_backfill.shadow_wiring import read_shadows
 from forecast_backfill.warehouse.acceptances import superseded_size
 from forecast_backfill.warehouse.campaigns import (
     Campaign,
@@ -71,12 +73,16 @@ def command(campaign_id: str | None, as_json: bool) -> int:
             read_workload(session, settings, each) for each in (Workload.BACKFILL, Workload.NIGHTLY)
         ]
         size = superseded_size(session)
+        shadows = read_shadows(session)
     now, days = SystemClock().now(), settings.superseded_days
     if as_json:
         kept = kept_fields(size, now=now, days=days)
-        click.echo(json.dumps({**_fields(workloads, states, overall, refused), "kept": kept}))
+        told = {"kept": kept, "shadows": [fields_of(*each) for each in shadows]}
+        click.echo(json.dumps({**_fields(workloads, states, overall, refused), **told}))
     else:
         _print(workloads, states, overall, refused)
+        for each in shadows:
+            click.echo(line_of(*each))
         click.echo(kept_line(size, now=now, days=days))
     return 0
 

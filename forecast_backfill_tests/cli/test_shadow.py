@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 from forecast_backfill.app.campaign import PartitionSpan
 from forecast_backfill.cli import launching
 from forecast_backfill.cli.shadow import command
-from forecast_backfill.core.errors import ShadowRefused, UsageRefused
+from forecast_backfill.cli.status import command as status
+from forecast_backfill.core.errors import ShadowRefused, UsageRefused, WarehouseRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill_tests.app.campaigns import FIRST, settings_for
 from forecast_backfill_tests.app.rollbacks import A, B, Chain
@@ -88,7 +89,9 @@ def test_what_differs_is_named_until_it_is_left_out_with_a_reason(
     told = fields(*leave_out, "--reason", "a known bad import")
     assert (told["state"], told["differing"]) == ("validated", [])
     assert told["left_out"][0]["left_out"] == "a known bad import"  # type: ignore[index]
-    assert "1 partitions hold what is live, 1 do not" in run("status").stdout
+    said = "shadow 1 is validated: 1 partitions are not as they are live; validate by "
+    assert said in run("status").stdout
+    assert said in CliRunner().invoke(status, [], standalone_mode=False).stdout
 
 
 def test_without_a_shadow_the_next_command_starts_one(chain: Chain) -> None:
@@ -102,8 +105,7 @@ def test_a_warehouse_elsewhere_has_no_shadow(
 ) -> None:
     monkeypatch.setenv("FORECAST_BACKFILL_WAREHOUSE", "delta")
     done = run("start", "--definition", str(tmp_path / "v2.toml"), *WHY)
-    assert isinstance(done.exception, ShadowRefused)
-    assert "writes daily_demand elsewhere" in done.exception.why
+    assert isinstance(done.exception, WarehouseRefused)
 
 
 def test_a_file_that_is_no_definition_and_a_text_that_is_no_partition_are_refused(
