@@ -43,19 +43,22 @@ def command(reason: str, campaign_id: str | None, as_json: bool) -> int:
         stopped = _stop_dagster(DagsterClient(settings.dagster_url), campaign_id)
         flights = len(list_flights(session, Workload.BACKFILL))
         is_clean = isinstance(stopped, Stopped) and stopped.left == 0
+        reopened = None
         if is_clean and not was_paused:
-            reopen(
+            reopened = reopen(
                 session,
                 Workload.BACKFILL,
+                killed.knobs,
                 reason=f"Dagster has cancelled what was killed: {reason}",
                 changed_by=user(),
             )
-    is_paused = was_paused or not is_clean
+        is_paused = reopened is None and read_knobs(session, Workload.BACKFILL).intent == "paused"
     fields: dict[str, object] = {
         "workload": Workload.BACKFILL.value,
         "epoch": killed.knobs.epoch,
         "ended_commits": killed.ended_commits,
         "ended_slot_holders": killed.ended_holders,
+        "unended_sessions": [each.as_text for each in killed.unended],
         "in_flight": flights,
         "is_paused": is_paused,
         **_stopped_fields(stopped),
@@ -81,10 +84,15 @@ def _stop_dagster(client: DagsterClient, campaign_id: str | None) -> Stopped | D
 def _lines(
     killed: Killed, stopped: Stopped | DagsterUnreachable, flights: int, *, is_paused: bool
 ) -> list[str]:
-    lines = [f"backfill was killed; {flights} slots are held"]
+    held = "1 slot is" if flights == 1 else f"{flights} slots are"
+    lines = [f"backfill was killed; {held} held"]
     ended = killed.ended_commits + killed.ended_holders
     if ended:
         lines.append(f"  {ended} workers did not let go; their database sessions were ended")
+    for each in killed.unended:
+        lines += [f"  not ended: {each.as_text}", f"  next: {each.next_command}"]
+    if killed.unended:
+        lines.append("  until then its slot is taken; it can commit nothing")
     if isinstance(stopped, Stopped):
         names = ", ".join(stopped.campaigns) or "none was active"
         lines.append(f"  Dagster backfills cancelled: {names}; runs cancelled: {stopped.runs}")

@@ -55,6 +55,10 @@ class EpochRaised(ForecastBackfillError):
     """The workload was killed after this task began; the task may not commit."""
 
 
+class KillIncomplete(ForecastBackfillError):
+    """A kill could not raise the epoch: sessions that are committing could not be ended."""
+
+
 class PartitionLeased(DatabaseInterrupted):
     """Another task held the partition's lease for longer than the lock timeout."""
 

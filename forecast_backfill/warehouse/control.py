@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 
 from forecast_backfill.core.admission import Conditions
+from forecast_backfill.core.errors import DatabaseUnavailable
 from forecast_backfill.core.hold import HoldWindow
 from forecast_backfill.core.pace import Pace, PaceLevel
 from forecast_backfill.core.states import Workload
@@ -144,19 +145,33 @@ def change_knobs(
 ) -> Knobs:
     """Turn knobs and record who did, and why; what then holds.
 
-    `cap` and `rate` are left alone where None, else set to the one value in them.
+    `cap` and `rate` are left alone where None, else set to the one value in them. Raises
+    DatabaseUnavailable where the role may not.
     """
-    row = statements().change_control(
-        connection,
-        workload=workload,
-        verb=verb,
-        intent=intent,
-        sets_cap=cap is not None,
-        cap=None if cap is None else cap[0],
-        sets_rate=rate is not None,
-        rate=None if rate is None else rate[0],
-        epochs=epochs,
-        reason=reason,
-        changed_by=changed_by,
-    )
+    try:
+        row = statements().change_control(
+            connection,
+            workload=workload,
+            verb=verb,
+            intent=intent,
+            sets_cap=cap is not None,
+            cap=None if cap is None else cap[0],
+            sets_rate=rate is not None,
+            rate=None if rate is None else rate[0],
+            epochs=epochs,
+            reason=reason,
+            changed_by=changed_by,
+        )
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise _without_right(workload, connection.info.user, error) from error
     return Knobs(**row)
+
+
+def _without_right(workload: Workload, role: str, error: Exception) -> DatabaseUnavailable:
+    return DatabaseUnavailable(
+        f"role {role} may not turn the knobs of {workload}",
+        why=" ".join(str(error).split()),
+        next_command="as the tables' owner: GRANT SELECT, UPDATE ON "
+        f"forecast_backfill.workload_control TO {role}; GRANT INSERT ON "
+        f"forecast_backfill.workload_change TO {role}",
+    )

@@ -86,8 +86,26 @@ def test_a_kill_that_pauses_leaves_nothing_running_until_it_is_reopened(database
         assert (killed.knobs.epoch, killed.knobs.intent) == (2, "paused")
         found = control_of(Settings(), session).conditions(BACKFILL)
         assert (found.is_paused, found.reason) == (True, "bad transform (ana)")
-        knobs = reopen(session, BACKFILL, reason="all cancelled", changed_by="ana")
+        knobs = reopen(session, BACKFILL, killed.knobs, reason="all cancelled", changed_by="ana")
+        assert knobs is not None
         assert (knobs.epoch, knobs.intent) == (3, "running")
+
+
+def test_a_pause_that_comes_during_a_kill_outlives_it(database: str) -> None:
+    with open_session(database) as session:
+        killed = kill(session, BACKFILL, reason="bad transform", changed_by="ana", pauses=True)
+        turn(session, "pause", "leave it", intent="paused")
+        assert reopen(session, BACKFILL, killed.knobs, reason="all", changed_by="ana") is None
+        assert read_knobs(session, BACKFILL).intent == "paused"
+
+
+def test_of_two_kills_at_once_the_first_does_not_open_what_the_second_closed(database: str) -> None:
+    with open_session(database) as session:
+        first = kill(session, BACKFILL, reason="one", changed_by="ana", pauses=True)
+        second = kill(session, BACKFILL, reason="two", changed_by="bob", pauses=True)
+        turn(session, "cap", "later", cap=(1,))
+        assert reopen(session, BACKFILL, first.knobs, reason="all", changed_by="ana") is None
+        assert reopen(session, BACKFILL, second.knobs, reason="all", changed_by="bob") is not None
 
 
 def test_a_knob_is_turned_at_once_while_commits_hold_the_epoch(database: str) -> None:

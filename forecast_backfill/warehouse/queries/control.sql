@@ -92,17 +92,20 @@ LIMIT :weight;
 SELECT pg_advisory_unlock(:flight_class, index), pg_advisory_unlock(:slot_class, index)
 FROM unnest(CAST(:taken AS integer[])) AS index;
 
--- name: terminate_holders(lock_class, number)
--- Ends every other session that holds a lock of the class (with that number, where one is named), and
--- waits until it is gone.
-SELECT pid, pg_terminate_backend(pid, 5000) AS is_ended
-FROM (
-    SELECT DISTINCT pid FROM pg_locks
-    WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND pid <> pg_backend_pid()
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-      AND classid::bigint = :lock_class
-      AND (CAST(:number AS bigint) IS NULL OR objid::bigint = :number)
-) AS holder;
+-- name: list_holders(lock_class, number)
+-- Every other session that holds a lock of the class (with that number, where one is named).
+SELECT DISTINCT held.pid, coalesce(activity.usename, '?') AS role
+FROM pg_locks AS held LEFT JOIN pg_stat_activity AS activity USING (pid)
+WHERE held.locktype = 'advisory' AND held.objsubid = 2 AND held.granted
+  AND held.pid <> pg_backend_pid()
+  AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND held.classid::bigint = :lock_class
+  AND (CAST(:number AS bigint) IS NULL OR held.objid::bigint = :number)
+ORDER BY held.pid;
+
+-- name: end_session(pid)$
+-- Waits until it is gone, five seconds at most; false where it was gone already or is not gone yet.
+SELECT pg_terminate_backend(:pid, 5000);
 
 -- name: count_holders(lock_class)$
 SELECT count(*) FROM pg_locks
@@ -115,6 +118,15 @@ WHERE locktype = 'advisory' AND objsubid = 2 AND granted
 SELECT reason, changed_by FROM workload_change
 WHERE workload = :workload AND verb IN ('pause', 'kill') AND intent = 'paused'
 ORDER BY change_id DESC LIMIT 1;
+
+-- name: lock_knobs(workload)$
+-- Until the end of the transaction nobody turns a knob; commits go on.
+SELECT epoch FROM workload_control WHERE workload = :workload FOR NO KEY UPDATE;
+
+-- name: find_stop(workload)^
+-- What stopped the workload last, and in which epoch that left it.
+SELECT verb, epoch FROM workload_change
+WHERE workload = :workload AND verb IN ('pause', 'kill') ORDER BY change_id DESC LIMIT 1;
 
 -- name: list_changes(workload, limit)
 SELECT at, verb, epoch, intent, cap, rate, reason, changed_by FROM workload_change
