@@ -33,6 +33,7 @@ class Staged:
     change: Change
     request: RunRequest
     completion: Completion
+    forgets_claims: bool
 
 
 class Group:
@@ -92,10 +93,15 @@ def record(
     partition: Partition,
     request: RunRequest,
     completion: Completion,
+    *,
+    forgets_claims: bool,
 ) -> None:
     """Move the ledger to done; rows in PostgreSQL, from before the partition moved, go."""
+    key = {"date": partition.date, "region": partition.region}
+    if forgets_claims:
+        statements().merge_forget(connection, **key)
     PostgresPartitionTransaction(connection, partition, request).complete(completion)
-    statements().delete_partition(connection, date=partition.date, region=partition.region)
+    statements().delete_partition(connection, **key)
 
 
 def record_and_publish(
@@ -106,7 +112,13 @@ def record_and_publish(
     The rows are changed first: that shows that the session, and with it leases and epoch, is held.
     """
     for each in staged:
-        record(connection, each.change.partition, each.request, each.completion)
+        record(
+            connection,
+            each.change.partition,
+            each.request,
+            each.completion,
+            forgets_claims=each.forgets_claims,
+        )
     first = staged[0]
     # Commits one after the other: side by side they would only fail and read the log again.
     take_lease(

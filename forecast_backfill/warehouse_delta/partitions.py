@@ -101,6 +101,7 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         self._seen: tuple[Path, ...] = ()
         self._current: Path | None = None
         self._unpublished: Path | None = None
+        self._forgets_claims = False
 
     def keep_superseded(
         self, becomes: Fingerprint | None = None, version: Version | None = None
@@ -155,17 +156,32 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         """
         request, partition = self._request, self._partition
         if self._unpublished is None:
-            record(self._connection, partition, request, completion)
+            record(
+                self._connection,
+                partition,
+                request,
+                completion,
+                forgets_claims=self._forgets_claims,
+            )
             return
         file, self._unpublished = self._unpublished, None
         change = Change(
             partition=partition, file=file, rows=completion.fingerprint.rows, seen=self._seen
         )
-        staged = Staged(change=change, request=request, completion=completion)
+        staged = Staged(
+            change=change,
+            request=request,
+            completion=completion,
+            forgets_claims=self._forgets_claims,
+        )
         if self._group is not None:
             self._group.add(staged)
             return
         record_and_publish(self._connection, self._log, [staged])
+
+    def forget_claims(self) -> None:
+        """Older statements about the partition count no more, once it is recorded."""
+        self._forgets_claims = True
 
     def discard(self) -> None:
         """Remove a file that was never offered to the table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ from forecast_backfill.batch_wiring import run_batch_of, run_here, ship
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.states import Workload
+from forecast_backfill.core.version import Winner
 from forecast_backfill.ports import Step
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
 from forecast_backfill.wiring import open_wiring
@@ -25,8 +27,10 @@ from forecast_backfill_tests.app.campaigns import (
     run_campaign,
     settings_for,
 )
+from forecast_backfill_tests.app.overlaps import Engine, Stage, World, Writer
 from forecast_backfill_tests.lakehouse.deltas import commits, data_files, delta_rows, last_commit
 from forecast_backfill_tests.landing.hand_made import land
+from forecast_backfill_tests.postgres.rows import fetch
 
 DATES = DateRange(start=FIRST, end=FIRST + timedelta(days=3))
 PARTITIONS = list(partitions_of(DATES, ["R01", "R02"]))
@@ -196,3 +200,39 @@ def test_an_executor_commits_its_share_together(settings, wiring, database_url):
     assert names == ["Written"] * 6
     assert commits(settings) == 1
     assert states(database_url) == [DONE] * 6
+
+
+def test_statements_of_an_overlap_count_until_the_move_is_recorded(
+    database_url, tmp_path, monkeypatch
+):
+    world = World(partition=PARTITIONS[0])
+    world.deliver({("s1", "1"): 1})
+    postgres = settings_for(database_url, tmp_path, seam=FIRST)
+    correction = Writer(engine=Engine(), winner=Winner.CORRECTION, number=1)
+    with ExitStack() as opened:
+        stage = Stage(postgres, opened)
+        stage.run(world, Writer(engine=Engine()))
+        stage.run(world, correction)
+
+    def claims():
+        return fetch(database_url, "SELECT count(*) FROM partition_claim")[0][0]
+
+    assert claims() > 0
+    land_campaign(tmp_path, PARTITIONS)
+    delta = settings_for(database_url, tmp_path, warehouse="delta")
+
+    def move():
+        with open_wiring(delta, workload=Workload.BACKFILL, run_id="5f0c") as wiring:
+            return run(wiring)
+
+    def die(self, changes, told):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DeltaLog, "publish", die)
+        with pytest.raises(Killed):
+            move()
+    assert claims() > 0
+    assert move() == ["Written"] * 6
+    assert claims() == 0
+    assert fetch(database_url, "SELECT count(*) FROM daily_demand") == [(0,)]
