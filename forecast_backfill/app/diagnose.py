@@ -17,6 +17,7 @@ from forecast_backfill.core.duplicates import (
     judge_collapse,
     sign,
 )
+from forecast_backfill.core.errors import TableRefused
 
 KEPT_TIES = 100
 
@@ -130,9 +131,9 @@ def repair(
 ) -> list[Repair]:
     """Collapse every partition with doubled keys, each in a transaction of its own.
 
-    A partition with a tie is left as it is, and so is one that does not reconcile. `repair_id`
-    names the rows that are kept aside. Raises TableRefused where rows of other tables hang on
-    these.
+    A partition with a tie is left as it is, and so is one that does not reconcile, or whose rows
+    the database does not let go: the others are collapsed all the same. `repair_id` names the rows
+    that are kept aside. Raises TableRefused where rows of other tables hang on these.
     """
     table.refuse_cascades()
     repairs: list[Repair] = []
@@ -166,6 +167,8 @@ def _collapse(table: DuplicateTable, place: Place, repair_id: str) -> Collapsed 
     except _Unreconciled as found:
         reason = f"rolled back, it did not reconcile: {found.reason}"
         return NotCollapsed(place=place, reason=reason)
+    except TableRefused as error:
+        return NotCollapsed(place=place, reason=f"rolled back: {error.why}")
     return Collapsed(place=place, removed=removed.rows, left=after.rows)
 
 

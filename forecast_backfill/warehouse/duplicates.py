@@ -107,9 +107,15 @@ class PostgresDuplicates:
 
     @contextmanager
     def transaction(self, place: Place) -> Iterator[PostgresCollapse]:
-        """One READ COMMITTED transaction over one partition; an exception rolls it all back."""
-        with self._connection.transaction():
-            yield PostgresCollapse(self._connection, self._table, place)
+        """One READ COMMITTED transaction over one partition; an exception rolls it all back.
+
+        Raises TableRefused where rows of this partition may not go (a key of another table, say).
+        """
+        try:
+            with self._connection.transaction():
+                yield PostgresCollapse(self._connection, self._table, place)
+        except (psycopg.IntegrityError, psycopg.InternalError) as error:
+            raise table_refused(self._table.name, " ".join(str(error).split())) from error
 
     def refuse_cascades(self) -> None:
         """Raise TableRefused where deleting a row would change rows of another table."""

@@ -3,7 +3,7 @@
 import pytest
 from psycopg import conninfo
 
-from forecast_backfill.app.diagnose import Collapsed
+from forecast_backfill.app.diagnose import Collapsed, NotCollapsed
 from forecast_backfill.core.errors import TableRefused
 from forecast_backfill_tests.postgres.doubled import (
     ROWS,
@@ -130,6 +130,20 @@ def test_a_table_whose_rows_others_hang_on_is_refused(sales_url):
     )
     with pytest.raises(TableRefused, match="would change note"):
         collapse(sales_url)
+
+
+def test_rows_that_may_not_go_do_not_keep_the_other_partitions(sales_url):
+    execute(sales_url, "ALTER TABLE sales ADD id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY")
+    insert(sales_url, [ROWS[0], ROWS[2]], run_id="blind")
+    execute(
+        sales_url,
+        "CREATE TABLE note (sale bigint REFERENCES sales (id)); INSERT INTO note"
+        " SELECT max(id) FROM sales WHERE region = 'R01' AND store = 's1'",
+    )
+    stuck, done = collapse(sales_url)
+    assert isinstance(stuck, NotCollapsed)
+    assert 'rolled back: update or delete on table "sales" violates' in stuck.reason
+    assert done == Collapsed(place=("2026-11-02", "R02"), removed=1, left=1)
 
 
 @pytest.mark.parametrize(
