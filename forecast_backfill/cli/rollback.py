@@ -26,6 +26,7 @@ from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.rollback_ports import KeptPartition
 from forecast_backfill.rollback_wiring import open_rollback
 from forecast_backfill.settings import Settings, load_settings
+from forecast_backfill.warehouse.campaigns import is_under_way
 
 DATE = click.DateTime(["%Y-%m-%d"])
 SHOWN = 20
@@ -70,6 +71,12 @@ def command(
         )
         _check(campaign_id, chosen)
         waits = in_force(Workload.BACKFILL, wiring.ports.control.conditions(Workload.BACKFILL))
+        if is_under_way(wiring.session, campaign_id):
+            click.echo(
+                f"{campaign_id} is still under way, and what it writes from now on stays: "
+                f'forecast-backfill kill --campaign {campaign_id} --reason "…" ends it',
+                err=True,
+            )
         if waits.slots == 0:
             click.echo(f"nothing starts yet: {waits.reason}; it waits", err=True)
         outcomes = roll_back(

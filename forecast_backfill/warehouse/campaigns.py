@@ -122,6 +122,15 @@ def campaigns_over(session: Session, campaign_ids: Sequence[str]) -> Mapping[str
     return {row["campaign_id"]: ENDS[row["status"]] for row in rows if row["status"] in ENDS}
 
 
+def is_under_way(session: Session, campaign_id: str) -> bool:
+    """Whether Dagster still starts runs of the campaign."""
+    with session.use() as connection:
+        if not statements().has_dagster_backfills(connection):
+            return False
+        rows = list(statements().dagster_backfills(connection, campaign_ids=[campaign_id]))
+    return any(row["status"] == "REQUESTED" for row in rows)
+
+
 def campaign_progress(
     session: Session, campaign_id: str | None, *, window_seconds: float = RATE_WINDOW_SECONDS
 ) -> CampaignProgress:

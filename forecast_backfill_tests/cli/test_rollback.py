@@ -106,6 +106,14 @@ def test_a_rollback_that_waits_says_why(chain: Chain, monkeypatch: pytest.Monkey
     assert done.stderr == "nothing starts yet: paused: x (ana); it waits\n"
 
 
+def test_a_campaign_that_is_under_way_is_told_to_be_ended_first(chain: Chain) -> None:
+    with chain.rollback.session.use() as connection:
+        connection.execute("CREATE TABLE public.bulk_actions (key text, status text)")
+        connection.execute("INSERT INTO public.bulk_actions VALUES ('summer', 'REQUESTED')")
+    assert "summer is still under way" in run(rollback, "--campaign", "summer").stderr
+    assert run(rollback, "--campaign", "spring").stderr == ""
+
+
 def test_all_regions_can_be_named_as_such(chain: Chain) -> None:
     told = fields(run(rollback, "--campaign", "summer", "--regions", "all", "--json"))
     assert told["rolled_back"] == 2
