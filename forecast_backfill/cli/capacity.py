@@ -90,7 +90,7 @@ def _print(measured: CapacityMeasure, *, is_applied: bool) -> None:
         f"cap       {measured.cap} = {measured.slots} slots - {measured.peak} - {measured.headroom}"
     )
     if measured.cap == 0:
-        click.echo("          nightly needs every slot: a campaign would never run")
+        click.echo("          peak and headroom take every slot: a campaign would never run")
     if is_applied:
         click.echo("applied: in force wherever the cap is automatic")
     else:
