@@ -13,6 +13,9 @@ from pathlib import Path
 SLACK_SECONDS = 2.0
 """How much later than it told of itself a process may seem to have started: clocks are rounded."""
 
+WORKER_MARK = b"--multiprocessing-fork"
+"""In the command line of each process that a code server starts for a run."""
+
 
 class Fate(StrEnum):
     """What is known of a process."""
@@ -72,8 +75,10 @@ def fate_of(pid: int, *, started_at: float, machine: Machine, here: Machine) -> 
     began = _began_at(pid)
     if began is None:
         return Fate.GONE
-    # A later process may have been given the id again.
-    return Fate.ALIVE if began <= started_at + SLACK_SECONDS else Fate.GONE
+    # A later process may have been given the id again. It may also only seem to be later, where the
+    # clock was set meanwhile: what looks like a worker is none that is certainly gone.
+    is_same = began <= started_at + SLACK_SECONDS or _looks_like_a_worker(pid)
+    return Fate.ALIVE if is_same else Fate.GONE
 
 
 def is_stopped(pid: int) -> bool:
@@ -87,8 +92,17 @@ def _began_at(pid: int) -> float | None:
     fields = _fields_of(pid)
     if fields is None or fields[0] in ("Z", "X"):
         return None
+    # The time first: who is held up between the two must not take the process for a later one.
+    now = time.time()
     uptime = float(Path("/proc/uptime").read_text().split()[0])
-    return time.time() - uptime + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return now - uptime + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def _looks_like_a_worker(pid: int) -> bool:
+    try:
+        return WORKER_MARK in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def _fields_of(pid: int) -> list[str] | None:

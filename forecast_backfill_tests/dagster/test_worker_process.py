@@ -56,6 +56,17 @@ def test_an_id_that_a_later_process_was_given_is_no_sign_of_life() -> None:
     assert fate_of(os.getpid(), started_at=long_ago, machine=HERE, here=HERE) is Fate.GONE
 
 
+def test_a_worker_that_runs_is_alive_though_the_clock_was_set_forward() -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(60)", "--multiprocessing-fork"]
+    worker = subprocess.Popen(command)
+    try:
+        told = time.time() - 3600  # the clock was an hour behind when the worker told of itself
+        assert fate_of(worker.pid, started_at=told, machine=HERE, here=HERE) is Fate.ALIVE
+    finally:
+        worker.kill()
+        worker.wait()
+
+
 def test_whatever_ran_before_the_last_boot_is_gone() -> None:
     before = replace(HERE, boot="another")
     assert fate_of(os.getpid(), started_at=time.time(), machine=before, here=HERE) is Fate.GONE

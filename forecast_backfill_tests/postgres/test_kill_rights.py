@@ -80,8 +80,11 @@ def test_a_role_that_may_turn_no_knob_is_told_which_right_it_needs(
         connection.execute(
             f"REVOKE UPDATE ON forecast_backfill.workload_control FROM {ROLE}"  # type: ignore[arg-type]
         )
-    with open_session(oncall) as session, pytest.raises(DatabaseUnavailable) as refused:
-        with session.transaction() as knobs:
-            change_knobs(knobs, Workload.BACKFILL, "pause", reason="test", changed_by="ana")
+    with (
+        open_session(oncall) as session,
+        pytest.raises(DatabaseUnavailable) as refused,
+        session.transaction() as knobs,
+    ):
+        change_knobs(knobs, Workload.BACKFILL, "pause", reason="test", changed_by="ana")
     assert refused.value.what == f"role {ROLE} may not turn the knobs of backfill"
     assert refused.value.next_command.startswith("as the tables' owner: GRANT SELECT, UPDATE ON")
