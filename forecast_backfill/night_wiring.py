@@ -15,7 +15,7 @@ from forecast_backfill.core.forecast import ForecastRow
 from forecast_backfill.core.notice import Audience
 from forecast_backfill.core.states import Workload
 from forecast_backfill.lakehouse_wiring import demand_of
-from forecast_backfill.night_ports import Forecaster, NightPorts
+from forecast_backfill.night_ports import Demand, Forecaster, NightPorts
 from forecast_backfill.night_values import Fitted, HorizonScore, TrainingData
 from forecast_backfill.notices.apprise_notifier import AppriseNotifier
 from forecast_backfill.ports import RunRequest
@@ -32,6 +32,7 @@ from forecast_backfill.warehouse.replica import Replica
 from forecast_backfill.warehouse.seals import PostgresSeals
 from forecast_backfill.warehouse.waits import PostgresWaits
 from forecast_backfill.warehouse.windows import PostgresWindows
+from forecast_backfill.window_wiring import SparkDemand
 from forecast_backfill.wiring import (
     SystemClock,
     calendar_in,
@@ -130,7 +131,7 @@ def night_ports(settings: Settings, session: Session) -> NightPorts:
     return NightPorts(
         seals=PostgresSeals(session),
         windows=PostgresWindows(session),
-        demand=demand_of(settings, session, _replica_of(settings, session)),
+        demand=_demand_of(settings, session),
         promotions=PostgresDimensions(session),
         forecaster=LazyForecaster(settings.horizon_days),
         models=PostgresModels(session),
@@ -155,6 +156,14 @@ def night_ports(settings: Settings, session: Session) -> NightPorts:
         seed=settings.seed,
         fit_slots=settings.fit_slots,
     )
+
+
+def _demand_of(settings: Settings, session: Session) -> Demand:
+    """Who reads windows; of a lakehouse DuckDB does, which keeps no more than it has to."""
+    replica = _replica_of(settings, session)
+    if settings.spark_window_partitions is None or settings.is_lakehouse:
+        return demand_of(settings, session, replica)
+    return SparkDemand(session, replica, settings)
 
 
 def _replica_of(settings: Settings, session: Session) -> Replica | None:

@@ -28,21 +28,31 @@ class Shipment:
 
 
 def ship(settings: Settings, request: RunRequest) -> Shipment:
-    """The settings as they hold here, whatever the executor's own environment says."""
-    values: dict[str, Any] = settings.model_dump(mode="json")
-    values["database_url"] = resolve_database_url(settings)
-    # Addresses with passwords that no partition needs.
-    values["nightly_notices"] = values["backfill_notices"] = []
+    """The settings with the run's request and the version of its code."""
     return Shipment(
-        settings=json.dumps(values),
+        settings=pack(settings),
         request=request,
         code_version=load_engine(settings).code_version,
     )
 
 
+def pack(settings: Settings) -> str:
+    """The settings as they hold here, whatever the executor's own environment says."""
+    values: dict[str, Any] = settings.model_dump(mode="json")
+    values["database_url"] = resolve_database_url(settings)
+    # Addresses with passwords that no executor needs.
+    values["nightly_notices"] = values["backfill_notices"] = []
+    return json.dumps(values)
+
+
+def unpack_settings(packed: str) -> Settings:
+    """The settings that were packed."""
+    return load_settings(**json.loads(packed))
+
+
 def unpack(shipment: Shipment) -> Settings:
     """The shipped settings."""
-    return load_settings(**json.loads(shipment.settings))
+    return unpack_settings(shipment.settings)
 
 
 def check_code(shipment: Shipment, found: str) -> None:

@@ -27,7 +27,8 @@ class SparkSettings(BaseSettings):
     `sc://host:port` (a Spark Connect server). `spark_pool` is the FAIR scheduler's pool, None means
     that of the workload's name. `spark_max_cores` bounds what a batch takes; None means the slots
     that its workload may hold: the cap for backfill, all of them for nightly. A delivery in parts
-    with at least `spark_spread_lines` lines is spread over many executors.
+    with at least `spark_spread_lines` lines is spread over many executors; a
+    window with at least `spark_window_partitions` partitions is read by them, None means never.
     """
 
     engine: EngineKind = EngineKind.PANDAS
@@ -35,6 +36,7 @@ class SparkSettings(BaseSettings):
     spark_pool: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]{1,64}$")
     spark_max_cores: int | None = Field(default=None, ge=1, le=10_000)
     spark_spread_lines: int = Field(default=5_000_000, ge=1)
+    spark_window_partitions: int | None = Field(default=None, ge=1)
 
     @field_validator("spark_master")
     @classmethod

@@ -44,12 +44,12 @@ from forecast_backfill.wiring import load_engine
 
 def is_large(settings: Settings, partition: Partition) -> bool:
     """Whether its delivery comes in parts with so many lines that it is spread."""
-    content = FileLanding(settings.landing_directory).read_manifest(partition)
-    if content is None:
-        return False
-    with suppress(ManifestRefused):
-        manifest = parse_manifest(content)
-        return bool(manifest.parts) and manifest.totals.lines >= settings.spark_spread_lines
+    # What is wrong with it is told where the partition is tried.
+    with suppress(LandingIncomplete, ManifestRefused):
+        content = FileLanding(settings.landing_directory).read_manifest(partition)
+        if content is not None:
+            manifest = parse_manifest(content)
+            return bool(manifest.parts) and manifest.totals.lines >= settings.spark_spread_lines
     return False
 
 

@@ -17,6 +17,7 @@ from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill.warehouse.migrate import migrate
 from forecast_backfill_tests.spark.fixtures import cluster as cluster
 from forecast_backfill_tests.spark.fixtures import connect as connect
+from forecast_backfill_tests.spark.fixtures import connected as connected
 
 TEMPLATE = "forecast_backfill"
 _numbers = count(1)

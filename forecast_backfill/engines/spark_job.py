@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.engines.spark_errors import SparkUnavailable
 from forecast_backfill.engines.spark_needs import PANDAS_REMEDY
 from forecast_backfill.engines.spark_reports import Report, decode, encode
 from forecast_backfill.engines.spark_session import first_line
+from forecast_backfill.engines.spark_watch import Group, struct_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
-SCHEMA = "kind string, report string"
+SCHEMA = pa.schema([("kind", pa.string()), ("report", pa.string())])
 TASKS_A_CORE = 4
 """So often a core takes a new task: a long partition then holds up few others."""
-CANCEL_POLL_SECONDS = 0.2
-CANCEL_SECONDS = 30.0
 
 Task = Callable[[Sequence[Partition]], Iterator[Report]]
 """Runs on an executor: tries the partitions in turn. Must be picklable and importable there."""
@@ -52,6 +51,9 @@ class SparkJob:
         self._session = session
         self._plan = plan
         self._is_connect = is_connect
+        self._group = Group(
+            session=session, name=plan.group, description=plan.description, is_connect=is_connect
+        )
         self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
         self._failure: str | None = None
         self._thread = threading.Thread(target=self._run, name=plan.group, daemon=True)
@@ -80,14 +82,7 @@ class SparkJob:
 
     def cancel(self) -> None:
         """Cancel the job group, and wait until its tasks are told."""
-        deadline = time.monotonic() + CANCEL_SECONDS
-        # Asked again and again: a job that was not submitted yet is not cancelled.
-        while self._thread.is_alive() and time.monotonic() < deadline:
-            if self._is_connect:
-                self._session.interruptTag(self._plan.group)
-            else:
-                self._session.sparkContext.cancelJobGroup(self._plan.group)
-            self._thread.join(CANCEL_POLL_SECONDS)
+        self._group.cancel(self._thread)
 
     def _run(self) -> None:
         try:
@@ -103,24 +98,16 @@ class SparkJob:
 
     def _rows(self) -> Iterator[dict]:
         frame = self._session.range(0, len(self._plan.tasks), 1, len(self._plan.tasks))
-        frame = frame.mapInArrow(_on_executor(self._plan), SCHEMA)
-        # Group and tag are the thread's own, so they are set in the one that runs the job.
-        if self._is_connect:
-            self._session.addTag(self._plan.group)
-            yield from frame.toLocalIterator()
-            return
-        self._session.sparkContext.setJobGroup(
-            self._plan.group, self._plan.description, interruptOnCancel=True
-        )
-        yield from frame.collect()
+        frame = frame.mapInArrow(_on_executor(self._plan), struct_of(SCHEMA))
+        # A group is the thread's own, so it is joined in the one that runs the job.
+        self._group.join()
+        yield from frame.toLocalIterator() if self._is_connect else frame.collect()
 
 
 def _on_executor(plan: JobPlan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     tasks, task = plan.tasks, plan.task
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         for batch in batches:
             for place in batch.column(0).to_pylist():
                 for report in task(tasks[place]):

@@ -82,7 +82,8 @@ def open_spark(settings: Settings, workload: Workload) -> Iterator[SparkSession]
         builder = SparkSession.builder
         for key, value in spark_config(settings, workload).items():
             builder = builder.config(key, value)
-        return builder.getOrCreate()
+        # Over Connect a process may have several: one of its own is not stopped by another's end.
+        return builder.create() if settings.is_spark_connect else builder.getOrCreate()
 
     session = start_session(settings, workload, build)
     try:

@@ -22,7 +22,7 @@ from forecast_backfill.engines.join_parts import doubled_line
 from forecast_backfill.engines.judge_delivery import Transformed
 from forecast_backfill.engines.judge_part import JudgedPart, PartReport
 from forecast_backfill.engines.spark_reports import decode, encode
-from forecast_backfill.engines.spark_watch import Group, run_watched
+from forecast_backfill.engines.spark_watch import Group, run_watched, struct_of
 from forecast_backfill.engines.spread_lines import LINE_SCHEMA, by_store, line_table, lines_of
 from forecast_backfill.engines.validate import Lines
 from forecast_backfill.ports import HashedFile
@@ -68,7 +68,9 @@ class SparkWork:
         self._names = [file.name for file in files]
         count = min(self._plan.tasks, len(files))
         frame = self._group.session.range(0, count, 1, count)
-        judged = frame.mapInArrow(_judging(tuple(files), count, self._plan.judge), _ddl(_JUDGED))
+        judged = frame.mapInArrow(
+            _judging(tuple(files), count, self._plan.judge), struct_of(_JUDGED)
+        )
         self._keep(judged)
         found = self._collect(judged.where("kind IS NOT NULL").select("part", "kind", "report"))
         return [_PART.validate_json(row["report"]) for row in sorted(found, key=_part_of)]
@@ -105,7 +107,7 @@ class SparkWork:
         """The rows of all lines, whole stores at a time; they stay there until they are read."""
         by_range = self._lines().repartitionByRange(self._plan.tasks, "store_id")
         ordered = by_range.sortWithinPartitions("store_id").select(*LINE_SCHEMA.names)
-        shards = ordered.mapInArrow(_transforming(self._plan.transform), _ddl(_SHARDS))
+        shards = ordered.mapInArrow(_transforming(self._plan.transform), struct_of(_SHARDS))
         self._keep(shards)
         found = self._collect(shards.where("kind IS NOT NULL").select("kind", "report"))
         fingerprint, exclusions = _sum_up([json.loads(row["report"]) for row in found])
@@ -220,11 +222,6 @@ def _filled(schema: pa.Schema, **values: object) -> pa.RecordBatch:
     """One row; null where no value is given."""
     columns = {field.name: pa.array([values.get(field.name)], field.type) for field in schema}
     return pa.RecordBatch.from_pydict(columns, schema=schema)
-
-
-def _ddl(schema: pa.Schema) -> str:
-    kinds = {pa.string(): "string", pa.int64(): "bigint", pa.binary(): "binary"}
-    return ", ".join(f"`{field.name}` {kinds[field.type]}" for field in schema)
 
 
 def _sum_up(shards: Sequence[Mapping]) -> tuple[Fingerprint, Mapping[str, Exclusion]]:

@@ -12,7 +12,9 @@ from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.engines.spark_session import first_line
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 LOOK_SECONDS = 0.5
 CANCEL_POLL_SECONDS = 0.2
@@ -47,6 +49,13 @@ class Group:
             else:
                 self.session.sparkContext.cancelJobGroup(self.name)
             thread.join(CANCEL_POLL_SECONDS)
+
+
+def struct_of(schema: pa.Schema) -> StructType:
+    """An Arrow schema as Spark's own; a text of one would go to the server to be read."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema)
 
 
 def run_watched(group: Group, work: Callable[[], T], look: Callable[[], None]) -> T:

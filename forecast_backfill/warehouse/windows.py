@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date as Date
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from forecast_backfill.core.completeness import Override
@@ -111,17 +112,49 @@ class PostgresDemand:
     def _read(
         self, window: DateRange, *, region: str | None, is_current: bool
     ) -> Sequence[WindowUnits]:
-        read = partial(_read_units, window=window, region=region, is_current=is_current)
+        return self._through(
+            lambda session: read_units(session, window, region=region, is_current=is_current)
+        )
+
+    def _through(self, read: Callable[[Session], Sequence[WindowUnits]]) -> Sequence[WindowUnits]:
+        """What `read` finds on the replica, or else on the primary."""
         found = None if self._replica is None else self._replica.read(self._session, read)
         return read(self._session) if found is None else found
 
 
-def _read_units(
-    session: Session, *, window: DateRange, region: str | None, is_current: bool
-) -> Sequence[WindowUnits]:
-    """One snapshot, which comes in pieces: only what is made of a row is kept."""
+@contextmanager
+def shared_snapshot(session: Session) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The name of a snapshot from which other sessions can read, while the block lasts.
+
+    The second value is called now and then: a transaction that idles is ended.
+    """
     with session.transaction() as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        row = connection.execute("SELECT pg_export_snapshot() AS name").fetchone()
+        assert row is not None
+
+        def stay_awake() -> None:
+            connection.execute("SELECT")
+
+        yield row["name"], stay_awake
+
+
+def read_units(
+    session: Session,
+    window: DateRange,
+    *,
+    region: str | None = None,
+    is_current: bool = False,
+    snapshot: str | None = None,
+) -> Sequence[WindowUnits]:
+    """The readable partitions of the window, sorted, in one snapshot: its own, or a shared one.
+
+    They come in pieces: only what is made of a row is kept.
+    """
+    with session.transaction() as connection:
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        if snapshot is not None:
+            connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
         with connection.cursor("units") as cursor:
             cursor.itersize = STREAMED_ROWS
             cursor.execute(

@@ -14,13 +14,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from forecast_backfill.batch_wiring import Shipment, run_batch_of, run_here, ship
+from forecast_backfill.batch_wiring import OpenSpark, Shipment, run_batch_of, run_here, ship
 from forecast_backfill.core.outcome import Outcome, Quarantined, Written
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.engines.spark_job import JobPlan, SparkJob
 from forecast_backfill.engines.spark_reports import Report
-from forecast_backfill.engines.spark_session import open_spark
 from forecast_backfill.landing.damage import damage
 from forecast_backfill.landing.damage_ways import WAYS
 from forecast_backfill.settings import Settings, load_settings
@@ -127,7 +126,7 @@ def databases(server: EmbeddedServer, names: Sequence[str]) -> Iterator[dict[str
 
 @pytest.fixture(scope="module")
 def scenarios(
-    connect: ConnectServer, server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory
+    connected: OpenSpark, server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scenarios]:
     """What both engines make of the scenarios, one after the other, each in a database of its own;
     in Spark they are one task."""
@@ -156,7 +155,7 @@ def scenarios(
             group="scenarios",
             description="",
         )
-        theirs = run_job(connect, plan)
+        theirs = run_job(connected, plan)
         yield Scenarios(
             in_pandas=dict(zip(NAMES, map(timeless, ours), strict=True)),
             in_spark=dict(zip(NAMES, map(timeless, theirs), strict=True)),
@@ -167,7 +166,10 @@ def scenarios(
 
 @pytest.fixture(scope="module")
 def campaign(
-    connect: ConnectServer, server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory
+    connect: ConnectServer,
+    connected: OpenSpark,
+    server: EmbeddedServer,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Stored, Stored]]:
     """What both engines left of a campaign with every kind of damage and odd but good days."""
     home = tmp_path_factory.mktemp("campaign")
@@ -177,7 +179,7 @@ def campaign(
         settings = settings_of(
             urls["campaign_spark"], home, engine="spark", spark_master=connect.master
         )
-        run_batch(settings, [*DAMAGED, *ODD])
+        run_batch(settings, [*DAMAGED, *ODD], connected)
         yield stored_in(urls["campaign_pandas"]), stored_in(urls["campaign_spark"])
 
 
@@ -204,18 +206,19 @@ def land_odd_campaign(landing: Path) -> None:
     land(landing, PARQUET, two, file_name="sales.parquet")
 
 
-def run_batch(settings: Settings, partitions: Sequence[Partition]) -> list[Outcome]:
+def run_batch(
+    settings: Settings, partitions: Sequence[Partition], opened: OpenSpark | None = None
+) -> list[Outcome]:
     """The partitions by the settings' engine, as one backfill."""
     with open_wiring(settings, workload=Workload.BACKFILL, run_id="5f0c") as wiring:
-        run = run_batch_of(settings)
+        run = run_batch_of(settings, opened)
         return run(partitions, wiring.request(), wiring.ports, lambda outcome: None)
 
 
-def run_job(connect: ConnectServer, plan: JobPlan) -> list[Report]:
+def run_job(connected: OpenSpark, plan: JobPlan) -> list[Report]:
     """What the job reports until its end; the test fails where it breaks."""
-    settings = load_settings(engine="spark", spark_master=connect.master)
     reports: list[Report] = []
-    with open_spark(settings, Workload.BACKFILL) as session:
+    with connected() as session:
         job = SparkJob(session, plan, is_connect=True)
         deadline = time.monotonic() + 300
         while not job.is_over:

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -14,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from forecast_backfill.batch_wiring import run_batch_of
+from forecast_backfill.batch_wiring import OpenSpark, run_batch_of
 from forecast_backfill.core.outcome import Outcome, Quarantined, Written
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
-from forecast_backfill.engines.spark_session import open_spark
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill.wiring import open_wiring
@@ -124,7 +122,10 @@ def land_all(landing: Path) -> Mapping[str, Partition]:
 
 @pytest.fixture(scope="module")
 def spread(
-    connect: ConnectServer, server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory
+    connect: ConnectServer,
+    connected: OpenSpark,
+    server: EmbeddedServer,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Mapping[str, tuple[Outcome, Outcome]], Stored, Stored]]:
     """By name what each became in one process and spread, and what both left in the end."""
     home = tmp_path_factory.mktemp("spread")
@@ -134,14 +135,13 @@ def spread(
         ours = run(settings_of(pandas, home), places)
         on_spark = {"engine": "spark", "spark_master": connect.master, "spark_spread_lines": 1}
         settings = settings_of(spark, home, **on_spark)
-        with open_spark(settings, Workload.BACKFILL) as session:
-            theirs = run(settings, places, lambda: nullcontext(session))
+        theirs = run(settings, places, connected)
         pairs = {name: (ours[place], theirs[place]) for name, place in places.items()}
         yield pairs, stored_in(pandas), stored_in(spark)
 
 
 def run(
-    settings: Settings, places: Mapping[str, Partition], opened: Any = None
+    settings: Settings, places: Mapping[str, Partition], opened: OpenSpark | None = None
 ) -> dict[Partition, Outcome]:
     """What each partition comes to, without its duration."""
     with open_wiring(settings, workload=Workload.BACKFILL, run_id="5f0c") as wiring:

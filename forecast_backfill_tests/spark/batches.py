@@ -18,18 +18,36 @@ from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.fences import key_of
 from forecast_backfill.wiring import open_wiring
-from forecast_backfill_tests.app.campaigns import FIRST, land_campaign, settings_for
+from forecast_backfill_tests.app.campaigns import (
+    FIRST,
+    PRODUCTS,
+    good_lines,
+    land_campaign,
+    settings_for,
+)
+from forecast_backfill_tests.landing.hand_made import land_dimensions
+from forecast_backfill_tests.landing.parts import land_in_parts
 from forecast_backfill_tests.spark.servers import wait_until
 
 PARTITIONS = tuple(
     partitions_of(DateRange(start=FIRST, end=FIRST + timedelta(days=5)), ["R01", "R02"])
 )
 
+LARGE = PARTITIONS[0]
+
 
 def landed(url: str, home: Path, master: str, **changes: object) -> Settings:
     """The campaign landed, and the settings to run it in Spark."""
     land_campaign(home, PARTITIONS)
     return settings_for(url, home, engine="spark", spark_master=master, **changes)
+
+
+def landed_large(url: str, home: Path, master: str) -> Settings:
+    """One delivery in two parts, and the settings with which it is spread."""
+    lines = [{**line, "line_id": n} for n, line in enumerate(good_lines(LARGE) * 2, start=1)]
+    land_dimensions(home / "landing", products=PRODUCTS, stores=[("s1", "R01")])
+    land_in_parts(home / "landing", LARGE, [lines[:5], lines[5:]])
+    return settings_for(url, home, engine="spark", spark_master=master, spark_spread_lines=1)
 
 
 def run(

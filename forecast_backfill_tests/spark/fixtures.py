@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
+from forecast_backfill.batch_wiring import OpenSpark
+from forecast_backfill.core.states import Workload
+from forecast_backfill.engines.spark_session import open_spark
+from forecast_backfill.settings import load_settings
 from forecast_backfill_tests.spark import servers
 
 
@@ -15,6 +20,15 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Connec
     _skip_without_spark()
     with servers.connect_server(tmp_path_factory.mktemp("connect")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def connected(connect: servers.ConnectServer) -> Iterator[OpenSpark]:
+    """One session of backfill's on the Connect server: a new one has its Python workers start and
+    import anew, which takes seconds."""
+    settings = load_settings(engine="spark", spark_master=connect.master)
+    with open_spark(settings, Workload.BACKFILL) as session:
+        yield lambda: nullcontext(session)
 
 
 @pytest.fixture(scope="session")

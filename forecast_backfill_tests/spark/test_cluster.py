@@ -23,9 +23,11 @@ from forecast_backfill.wiring import open_session
 from forecast_backfill_tests.app.campaigns import run_campaign, settings_for, stored_rows
 from forecast_backfill_tests.landing.hand_made import land
 from forecast_backfill_tests.spark.batches import (
+    LARGE,
     PARTITIONS,
     Background,
     landed,
+    landed_large,
     lease_held,
     run,
     slots_held,
@@ -82,6 +84,26 @@ def test_an_executor_killed_at_work_loses_nothing_and_doubles_nothing(
     assert {each.partition for each in batch.outcomes} == set(PARTITIONS)
     assert written(database) == dict.fromkeys(PARTITIONS, 1)
     assert len(stored_rows(database)) == 2 * len(PARTITIONS)
+    assert slots_held(database) == 0
+
+
+def test_an_executor_lost_with_the_rows_of_a_spread_delivery_has_them_made_again(
+    cluster: Cluster, application: OpenSpark, database: str, tmp_path: Path
+) -> None:
+    settings = landed_large(database, tmp_path, cluster.master)
+    with lease_held(database, LARGE):
+        batch = Background(settings, application, [LARGE])
+        wait_until(lambda: waiting_for_a_lease(database), "its rows were never made")
+        kill_executors(cluster)
+    batch.thread.join(120)
+
+    assert batch.error is None
+    assert [type(each) for each in batch.outcomes] == [Written]
+    assert written(database) == {LARGE: 1}
+    assert [row[:7] for row in stored_rows(database)] == [
+        (LARGE.date, "R01", "s1", "0042", "SOUP", 8, 1592),
+        (LARGE.date, "R01", "s1", "NA", "DELI", 8, 1592),
+    ]
     assert slots_held(database) == 0
 
 
