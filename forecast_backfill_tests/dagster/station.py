@@ -37,7 +37,9 @@ DATES = 80
 SEAM = FIRST + timedelta(days=DATES)
 """The latest date, which is nightly's."""
 
-PATIENCE = 60.0
+PATIENCE = 180.0
+"""Far more than anything takes: the machine may be busy with other things."""
+
 SLOW = """
     CREATE TABLE forecast_backfill.slowness (seconds float8 NOT NULL);
     INSERT INTO forecast_backfill.slowness VALUES (0);

@@ -27,6 +27,9 @@ from forecast_backfill_tests.dagster.station import (
     wait_for,
 )
 
+SLOWLY = 5.0
+"""So long a partition that on a busy machine two runs, started one after the other, meet."""
+
 DAYS_A_RUN = 2
 PARTITIONS_A_RUN = DAYS_A_RUN * len(REGIONS)
 
@@ -64,11 +67,17 @@ def written_once(station: Station, runs: list[str]) -> None:
     assert all_rows == partitions
 
 
+def wait_for_two_in_flight(station: Station, *, then: float) -> None:
+    """Partitions are slow until two runs are in flight, and take `then` seconds from then on."""
+    wait_for(lambda: station.flights() == 2, "two partitions in flight")
+    station.slow_down(then)
+
+
 def test_both_kinds_come_to_their_end_and_a_killed_daemon_goes_on_where_it_was(
     station: Station, launcher: Launcher
 ) -> None:
     """Four runs of each kind are queued: nightly goes first, and then backfill has its cap."""
-    station.slow_down(1.0)
+    station.slow_down(SLOWLY)
     backfill = launch(launcher, 0, 4)
     nightly = [launcher.nightly(region, region) for region in REGIONS]
     wait_for(lambda: station.flights() > 0, "a partition of backfill in flight")
@@ -77,6 +86,7 @@ def test_both_kinds_come_to_their_end_and_a_killed_daemon_goes_on_where_it_was(
     station.start("daemon")
     wait_for(lambda: have_ended(station, nightly), "nightly's ends")
     assert failures(station, nightly) == []
+    wait_for_two_in_flight(station, then=1.0)
     most = 0
     deadline = time.monotonic() + PATIENCE
     while not have_ended(station, backfill):
@@ -92,15 +102,15 @@ def test_both_kinds_come_to_their_end_and_a_killed_daemon_goes_on_where_it_was(
 def test_a_dead_worker_and_code_server_cost_one_run_and_the_queue_waits_for_the_next_server(
     station: Station, launcher: Launcher
 ) -> None:
-    station.slow_down(1.0)
+    station.slow_down(SLOWLY)
     dead, *others = launch(launcher, 10, 4)
-    wait_for(lambda: station.flights() == 2, "two partitions in flight")
+    wait_for_two_in_flight(station, then=1.0)
     wait_for(lambda: statuses(station, [dead]) == ["STARTED"], "the first run's start")
     station.kill("code")
     os.kill(worker_of(station, dead), signal.SIGKILL)
     time.sleep(2.0)
     station.start("code")
-    wait_for(lambda: have_ended(station, [dead, *others]), "every run's end", patience=90)
+    wait_for(lambda: have_ended(station, [dead, *others]), "every run's end")
     assert statuses(station, [dead]) == ["FAILURE"]
     assert failures(station, others) == []
     written_once(station, others)
@@ -109,11 +119,11 @@ def test_a_dead_worker_and_code_server_cost_one_run_and_the_queue_waits_for_the_
 
 
 def test_a_restart_of_the_database_costs_no_partition(station: Station, launcher: Launcher) -> None:
-    station.slow_down(0.5)
+    station.slow_down(SLOWLY)
     runs = launch(launcher, 20, 3)
-    wait_for(lambda: station.flights() == 2, "two partitions in flight")
+    wait_for_two_in_flight(station, then=0.5)
     station.restart_database()
-    wait_for(lambda: have_ended(station, runs), "every run's end", patience=90)
+    wait_for(lambda: have_ended(station, runs), "every run's end")
     assert failures(station, runs) == []
     written_once(station, runs)
     assert station.flights() == 0
