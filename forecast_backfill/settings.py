@@ -160,5 +160,5 @@ def load_settings(**overrides: Any) -> Settings:
         raise SettingRefused(
             f"the setting {name}{shown} was refused",
             why=first["msg"].removeprefix("Value error, "),
-            next_command=f"export {name}=… with a value that fits (README, Settings), or unset it",
+            next_command=f"export {name}=… with a value that fits (docs/settings.md), or unset it",
         ) from error

@@ -13,7 +13,9 @@ import forecast_backfill
 from forecast_backfill.cli.main import VERBS
 from forecast_backfill.settings import PREFIX, Settings
 
-README = (Path(forecast_backfill.__file__).parents[1] / "README.md").read_text()
+CHECKOUT = Path(forecast_backfill.__file__).parents[1]
+README = (CHECKOUT / "README.md").read_text()
+SETTINGS = (CHECKOUT / "docs" / "settings.md").read_text()
 
 
 def run(*words, **environment):
@@ -40,7 +42,7 @@ def test_every_verb_takes_json(verb):
 
 @pytest.mark.parametrize("name", list(Settings.model_fields))
 def test_every_setting_stands_in_the_readme(name):
-    assert f"`{PREFIX}{name.upper()}`" in README
+    assert f"`{PREFIX}{name.upper()}`" in SETTINGS
 
 
 def test_an_unknown_verb_is_a_usage_error():
