@@ -74,4 +74,4 @@ def shown_place(place: Place) -> str:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))

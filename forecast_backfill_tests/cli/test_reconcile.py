@@ -180,6 +180,11 @@ def test_of_many_partitions_that_were_never_built_only_the_first_are_shown(datab
     )
 
 
+def test_a_column_that_is_named_twice_counts_once(database):
+    words = ("duplicates", "daily_demand", "--key", f"{KEY},{KEY}")
+    assert run(diagnose_command, *words) == (0, [])
+
+
 def test_a_tie_is_listed_and_exit_code_1(database):
     execute(
         database,
