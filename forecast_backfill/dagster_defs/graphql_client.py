@@ -135,7 +135,8 @@ class DagsterClient:
         return DagsterUnreachable(
             f"the Dagster webserver at {self._url} refused",
             why=why,
-            next_command=f"open {self._url}/locations and see whether the code location loads",
+            next_command=f"open {self._url}/locations and reload the code location; it says there what keeps "
+            "it from loading",
         )
 
 

@@ -26,6 +26,10 @@ CURSOR_OFFSET = "200"
 """A backfill reads materializations from the highest number on that it saw. An event with a lower
 one, not yet committed then, would count as missing for ever; so it reads the last ones again."""
 
+RETRY_VARIABLE = "DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR"
+"""Without it a backfill that is looked at while the code server is away finds its asset gone, fails
+and cancels what it has queued; with it, it waits until the server is back."""
+
 
 class SharedPostgresStorage(DagsterPostgresStorage):
     """Runs, events and schedules in schema `public` of the database that the warehouse uses.
@@ -47,6 +51,7 @@ class SharedPostgresStorage(DagsterPostgresStorage):
         url = resolve_database_url(load_settings())
         migrate(url)
         os.environ.setdefault(CURSOR_OFFSET_VARIABLE, CURSOR_OFFSET)
+        os.environ.setdefault(RETRY_VARIABLE, "1")
         storage = cls(
             postgres_url=url,
             # Dagster's own look at each of its tables takes six connections.

@@ -129,3 +129,8 @@ def test_the_transaction_of_one_thread_is_not_that_of_another(instance: DagsterI
 def test_a_backfill_looks_again_at_the_last_events_that_it_saw(instance: DagsterInstance) -> None:
     # The variable is Dagster's; a materialization that commits late would be lost without it.
     assert os.environ["ASSET_BACKFILL_CURSOR_OFFSET"] == "200"
+
+
+def test_a_backfill_outlives_a_code_server_that_is_away(instance: DagsterInstance) -> None:
+    # Dagster's too: a look at the backfill meanwhile would fail it, and cancel its queued runs.
+    assert os.environ["DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR"] == "1"
