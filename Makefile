@@ -1,5 +1,7 @@
 # Every command of the project. `make help` lists them.
 SHELL := /bin/bash
+# Where it is set, every process would compile the code anew.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
