@@ -101,7 +101,7 @@ def copy_database(url: str, name: str, template: str) -> Iterator[str]:
     administration = _with_database(url, "postgres")
     _execute(
         administration,
-        sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+        sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
             sql.Identifier(name), sql.Identifier(template)
         ),
     )
