@@ -46,6 +46,10 @@ def test_the_ratio_compares_whole_campaigns() -> None:
     assert report(partitions=3_601, last=271.0).ratio == pytest.approx(20.0)
 
 
+def test_the_rates_are_compared_from_first_to_last_commit() -> None:
+    assert report(partitions=3_601, last=290.0).ratio_without_wait == pytest.approx(20.0)
+
+
 def test_every_figure_that_is_reached_is_said_to_be() -> None:
     assert [each[3] for each in report(partitions=3_601, last=200.0).verdicts] == [True] * 3
 
