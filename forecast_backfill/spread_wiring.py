@@ -67,7 +67,7 @@ def run_spread(
         ports,
         landing=FileLanding(settings.landing_directory, keeps_bytes=False),
         engine=engine,
-        slots=_SpreadSlots(ports.slots, settings, request, engine),
+        slots=SpreadSlots(ports.slots, settings, request, engine),
     )
     return run_batch(partitions, request, spread, tell)
 
@@ -126,7 +126,7 @@ class SpreadEngine:
             may_run(self._request, self._ports)
 
 
-class _SpreadSlots:
+class SpreadSlots:
     """Slots for as many tasks as the delivery may run at once; with them its cores go back."""
 
     def __init__(

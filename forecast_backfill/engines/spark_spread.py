@@ -22,7 +22,7 @@ from forecast_backfill.engines.join_parts import doubled_line
 from forecast_backfill.engines.judge_delivery import Transformed
 from forecast_backfill.engines.judge_part import JudgedPart, PartReport
 from forecast_backfill.engines.spark_reports import decode, encode
-from forecast_backfill.engines.spark_watch import Group, run_watched, struct_of
+from forecast_backfill.engines.spark_watch import Group, broken, run_watched, struct_of
 from forecast_backfill.engines.spread_lines import LINE_SCHEMA, by_store, line_table, lines_of
 from forecast_backfill.engines.validate import Lines
 from forecast_backfill.ports import HashedFile
@@ -90,7 +90,7 @@ class SparkWork:
         again = lines.join(doubled, "line_id").where(
             "struct(part, line) <> struct(first.part, first.line)"
         )
-        told = again.orderBy("part", "line").limit(KEPT_FAULTS).select("*")
+        told = again.orderBy("part", "line").limit(KEPT_FAULTS)
         found = sorted(self._collect(told), key=lambda each: (each["part"], each["line"]))
         for place, each in enumerate(found, start=1):
             fault = doubled_line(
@@ -111,7 +111,8 @@ class SparkWork:
         self._keep(shards)
         found = self._collect(shards.where("kind IS NOT NULL").select("kind", "report"))
         fingerprint, exclusions = _sum_up([json.loads(row["report"]) for row in found])
-        rows = SparkRows(shards.where("rows IS NOT NULL").select("rows"), fingerprint.rows)
+        packed = shards.where("rows IS NOT NULL").select("rows")
+        rows = SparkRows(self._group, packed, fingerprint.rows)
         return Transformed(rows=rows, fingerprint=fingerprint, exclusions=exclusions)
 
     def close(self) -> None:
@@ -140,14 +141,25 @@ class SparkWork:
 class SparkRows:
     """Rows on the executors."""
 
+    group: Group
     frame: DataFrame
     num_rows: int
 
     def pieces(self) -> Iterator[pa.Table]:
-        """The rows in the order of their key, as pyarrow Tables."""
-        for row in self.frame.toLocalIterator():
-            with pa.ipc.open_stream(bytes(row["rows"])) as reader:
+        """The rows in the order of their key, as pyarrow Tables.
+
+        Raises ForecastBackfillError where they are lost and cannot be made again.
+        """
+        for packed in self._packed():
+            with pa.ipc.open_stream(packed) as reader:
                 yield reader.read_all()
+
+    def _packed(self) -> Iterator[bytes]:
+        try:
+            for row in self.frame.toLocalIterator():
+                yield bytes(row["rows"])
+        except Exception as error:
+            raise broken(self.group, error) from error
 
 
 _OURS = {"part", "shard"}

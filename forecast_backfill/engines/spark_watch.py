@@ -87,8 +87,13 @@ def run_watched(group: Group, work: Callable[[], T], look: Callable[[], None]) -
     (error,) = errors
     if isinstance(error, ForecastBackfillError):
         raise error
-    raise ForecastBackfillError(
+    raise broken(group, error) from error
+
+
+def broken(group: Group, error: Exception) -> ForecastBackfillError:
+    """What to say of a job of the group that broke."""
+    return ForecastBackfillError(
         f"{group.description}: its job broke",
         why=first_line(error),
-        next_command="look at the log of the Spark application, then run the partition again",
-    ) from error
+        next_command="look at the log of the Spark application, then run it again",
+    )

@@ -62,7 +62,7 @@ LEDGER = """
 """
 QUARANTINES = """
     SELECT date, region, source_digest, fault_total, fault_counts, faults, summary
-    FROM forecast_backfill.quarantine ORDER BY date, region
+    FROM forecast_backfill.quarantine ORDER BY date, region, quarantine_id
 """
 EVENTS = """
     SELECT date, region, kind, attempt, rows

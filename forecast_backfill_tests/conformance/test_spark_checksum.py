@@ -10,12 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, Fingerprint, row_hash
-from forecast_backfill.core.states import Workload
 from forecast_backfill.engines.spark_checksum import spark_fingerprint, spark_row_hash
-from forecast_backfill.engines.spark_session import open_spark
-from forecast_backfill.settings import load_settings
-from forecast_backfill_tests.spark.servers import ConnectServer
 
 TEXTS = [
     "",
@@ -82,11 +79,10 @@ def expected_hash(row: dict[str, Any]) -> int:
 
 
 @pytest.fixture(scope="module")
-def session(connect: ConnectServer) -> Iterator[Any]:
+def session(connected: OpenSpark) -> Iterator[Any]:
     """A session of the Connect server."""
-    settings = load_settings(engine="spark", spark_master=connect.master)
-    with open_spark(settings, Workload.BACKFILL) as found:
-        yield found
+    with connected() as session:
+        yield session
 
 
 def test_every_row_has_the_hash_that_the_core_gives_it(session: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,8 +14,10 @@ from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.states import Workload
 from forecast_backfill.engines.spark_watch import Group, run_watched
 from forecast_backfill.engines.spread_lines import by_store
+from forecast_backfill.spread_wiring import SpreadEngine, SpreadSlots
 from forecast_backfill.warehouse.kill import kill
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring import open_session, open_wiring
+from forecast_backfill_tests.app.campaigns import settings_for
 from forecast_backfill_tests.spark.batches import (
     LARGE,
     Background,
@@ -65,6 +68,27 @@ def test_work_that_is_looked_after_is_cancelled_as_soon_as_it_may_not_go_on(
         with pytest.raises(EpochRaised):
             run_watched(group, frame.collect, look)
         wait_until(lambda: connect.active_tasks() == 0, "its tasks go on", 10)
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(None, 3), (2, 2)])
+def test_a_spread_delivery_takes_the_slots_that_are_free_and_as_many_tasks(
+    cores: int | None, expected: int, database: str, tmp_path: Path
+) -> None:
+    settings = settings_for(database, tmp_path, engine="spark", spark_max_cores=cores)
+    with (
+        open_wiring(settings, workload=Workload.BACKFILL, run_id="one") as one,
+        open_wiring(settings, workload=Workload.BACKFILL, run_id="other") as other,
+    ):
+        request, slots = one.request(), one.ports.slots
+        engine = SpreadEngine(settings, nullcontext, request, one.ports)
+        held = other.ports.slots.try_acquire(4)
+        assert held is not None
+        with held:
+            taken = SpreadSlots(slots, settings, request, engine).try_acquire(4)
+            assert taken is not None
+            with taken as indices:
+                assert (len(indices), engine.tasks) == (expected, expected)
+        assert other.ports.slots.try_acquire(4, 4) is not None
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4, 100])
