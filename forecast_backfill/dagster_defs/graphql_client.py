@@ -135,8 +135,8 @@ class DagsterClient:
         return DagsterUnreachable(
             f"the Dagster webserver at {self._url} refused",
             why=why,
-            next_command=f"open {self._url}/locations and reload the code location; it says there what keeps "
-            "it from loading",
+            next_command=f"open {self._url}/locations and reload the code location; what keeps it "
+            "from loading is shown there",
         )
 
 

@@ -38,6 +38,7 @@ class WorkloadRunCoordinator(QueuedRunCoordinator):
     """
 
     _live_cap: LiveCap | None = None
+    _has_told = False
 
     @classmethod
     def from_config_value(
@@ -69,10 +70,10 @@ class WorkloadRunCoordinator(QueuedRunCoordinator):
         config = super().get_run_queue_config()
         if self._live_cap is None:
             return config
+        slots = self._live_cap.slots()
+        self._tell_of_unreachable(config.tag_concurrency_limits, slots)
         return config._replace(
-            tag_concurrency_limits=limits_with(
-                config.tag_concurrency_limits, slots=self._live_cap.slots()
-            )
+            tag_concurrency_limits=limits_with(config.tag_concurrency_limits, slots=slots)
         )
 
     def dispose(self) -> None:
@@ -95,6 +96,19 @@ class WorkloadRunCoordinator(QueuedRunCoordinator):
         if self._is_cancelled(run.tags.get(BACKFILL_ID_TAG)):
             self.cancel_run(run.run_id)
         return submitted
+
+    def _tell_of_unreachable(self, limits: Limits, slots: int) -> None:
+        """Say once that the file keeps backfill below its cap: nothing else would show it."""
+        limit = _limit_of(limits, Workload.BACKFILL)
+        if self._has_told or limit is None or slots <= limit:
+            return
+        self._has_told = True
+        self._logger.warning(
+            "backfill may hold %d slots, but dagster.yaml lets it have %d runs at once; to use "
+            "all: raise its limit under tag_concurrency_limits, and max_concurrent_runs with it",
+            slots,
+            limit,
+        )
 
     def _is_cancelled(self, backfill_id: str | None) -> bool:
         backfill = None if backfill_id is None else self._instance.get_backfill(backfill_id)

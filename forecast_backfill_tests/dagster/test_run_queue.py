@@ -92,6 +92,25 @@ def test_the_daemon_gets_the_cap_of_the_knobs(
     assert [each["limit"] for each in limits] == [4, 2, 7]
 
 
+def test_a_file_that_keeps_backfill_below_its_cap_is_told_once(
+    database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("FORECAST_BACKFILL_DATABASE_URL", database)
+    monkeypatch.setenv("FORECAST_BACKFILL_SLOTS", "8")
+    coordinator = WorkloadRunCoordinator(
+        max_concurrent_runs=8, tag_concurrency_limits=LIMITS, dequeue_interval_seconds=1
+    )
+    monkeypatch.setattr(coordinator._logger, "propagate", True)
+    assert coordinator.dequeue_interval_seconds == 1
+    coordinator.get_run_queue_config()
+    coordinator.get_run_queue_config()
+    coordinator.dispose()
+    told = [each.getMessage() for each in caplog.records if "dagster.yaml" in each.getMessage()]
+    assert [each.partition(";")[0] for each in told] == [
+        "backfill may hold 6 slots, but dagster.yaml lets it have 3 runs at once"
+    ]
+
+
 def test_the_queue_loads_neither_pandas_nor_arrow_nor_spark() -> None:
     """It lives in Dagster's daemon, and a launch of the daemon should not pay for them."""
     code = (
