@@ -14,7 +14,7 @@ from forecast_backfill.dagster_defs.graphql_client import DagsterClient
 from forecast_backfill.dagster_defs.tags import BACKFILL_ID_TAG, WORKLOAD_TAG
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.control import read_knobs
-from forecast_backfill.warehouse.kill import Killed, kill, reopen
+from forecast_backfill.warehouse.kill import Killed, close_killed, kill, reopen
 from forecast_backfill.warehouse.leases import list_flights
 from forecast_backfill.wiring import open_session
 
@@ -41,6 +41,7 @@ def command(reason: str, campaign_id: str | None, as_json: bool) -> int:
         if not as_json:
             click.echo(f"epoch {killed.knobs.epoch}: nothing that began can commit", err=True)
         stopped = _stop_dagster(DagsterClient(settings.dagster_url), campaign_id)
+        close_killed(session, killed.knobs, Workload.BACKFILL)
         flights = len(list_flights(session, Workload.BACKFILL))
         is_clean = isinstance(stopped, Stopped) and stopped.left == 0
         reopened = None

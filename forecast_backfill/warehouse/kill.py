@@ -99,6 +99,18 @@ def kill(
     )
 
 
+def close_killed(session: Session, killed: Knobs, workload: Workload) -> int:
+    """Record as failed what the kill left running, and how much that was.
+
+    A worker that lives records its end by itself; one that was stopped, or is gone, does not.
+    """
+    with session.use() as connection:
+        number: int = statements().fail_killed(
+            connection, workload=workload, epoch=killed.epoch, reason=f"killed: {killed.reason}"
+        )
+    return number
+
+
 def reopen(
     session: Session, workload: Workload, killed: Knobs, *, reason: str, changed_by: str
 ) -> Knobs | None:

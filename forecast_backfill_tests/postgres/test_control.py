@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -17,8 +18,9 @@ from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse import kill as kill_module
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.control import change_knobs, list_changes, read_knobs
-from forecast_backfill.warehouse.kill import kill, reopen
+from forecast_backfill.warehouse.kill import close_killed, kill, reopen
 from forecast_backfill.warehouse.leases import PostgresSlots, list_flights
+from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.partitions import PostgresWarehouse
 from forecast_backfill.warehouse.waits import PostgresWaits
 from forecast_backfill_tests.postgres.rows import PARTITION, REQUEST, fetch, open_session
@@ -169,6 +171,25 @@ def test_a_worker_that_hangs_on_its_slot_loses_it(
         assert killed.ended_holders == 1
         assert list_flights(oncall, BACKFILL) == ()
         assert take(oncall, stack, limit=2) == (0,)
+
+
+def test_what_a_killed_worker_left_running_is_failed_and_what_began_later_is_not(
+    database: str,
+) -> None:
+    """A worker that was stopped, or is gone, tells nobody that its partition is over."""
+    other = replace(PARTITION, region="R08")
+    with open_session(database) as session:
+        ledger = PostgresLedger(session)
+        ledger.start(PARTITION, REQUEST)
+        killed = kill(session, BACKFILL, reason="bad transform", changed_by="ana").knobs
+        ledger.start(other, replace(REQUEST, epoch=killed.epoch))
+        assert close_killed(session, killed, BACKFILL) == 1
+        assert close_killed(session, killed, BACKFILL) == 0
+    assert fetch(database, "SELECT region, status, reason FROM partition_ledger ORDER BY 1") == [
+        ("R07", "failed", "killed: bad transform"),
+        ("R08", "running", None),
+    ]
+    assert fetch(database, "SELECT count(*) FROM partition_event WHERE kind = 'failed'") == [(1,)]
 
 
 def test_a_slot_that_is_let_go_in_time_costs_nobody_a_session(database: str) -> None:

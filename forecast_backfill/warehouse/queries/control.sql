@@ -107,6 +107,24 @@ ORDER BY held.pid;
 -- Waits until it is gone, five seconds at most; false where it was gone already or is not gone yet.
 SELECT pg_terminate_backend(:pid, 5000);
 
+-- name: fail_killed(workload, epoch, reason)$
+-- What began before the epoch and is not over never will be: its worker may be gone, and tell nobody.
+WITH moved AS (
+    UPDATE partition_ledger
+    SET status = 'failed',
+        output = CASE output WHEN 'absent' THEN 'absent' ELSE 'stale' END,
+        finished_at = clock_timestamp(),
+        reason = :reason
+    WHERE workload = :workload AND status = 'running' AND epoch < :epoch
+    RETURNING *
+), event AS (
+    INSERT INTO partition_event (date, region, kind, workload, run_id, campaign_id, attempt, detail)
+    SELECT date, region, 'failed', workload, run_id, campaign_id, attempt,
+           jsonb_build_object('reason', reason)
+    FROM moved
+)
+SELECT count(*) FROM moved;
+
 -- name: count_holders(lock_class)$
 SELECT count(*) FROM pg_locks
 WHERE locktype = 'advisory' AND objsubid = 2 AND granted
