@@ -27,6 +27,8 @@ GROUPS = {"dagster_dev": "daemon", "station": "daemon", "connect": "spark", "clu
 they would only slow each other down."""
 
 
+# First: pytest-xdist looks for the marks in the same hook, and without it none would be there yet.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A module's tests stay in one process, and some modules among each other."""
     groups: dict[str, str] = {}
