@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -22,26 +25,31 @@ from forecast_backfill_tests.spark.fixtures import connected as connected
 TEMPLATE = "forecast_backfill"
 _numbers = count(1)
 
-GROUPS = {"dagster_dev": "daemon", "station": "daemon", "connect": "spark", "cluster": "spark"}
-"""Tests with these fixtures stay in one process: it waits far more than it works, and side by side
-they would only slow each other down."""
+GROUPS = {
+    "spark": re.compile(r"\b(connect|connected|cluster): "),
+    "daemon": re.compile(r"\b(dagster_dev|station): "),
+}
+"""Modules that ask for these fixtures stay in one process: it waits far more than it works, and
+side by side they would only slow each other down."""
 
 
-# First: pytest-xdist looks for the marks in the same hook, and without it none would be there yet.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """A module's tests stay in one process, and some modules among each other."""
-    groups: dict[str, str] = {}
-    for item in items:
-        for fixture in set(getattr(item, "fixturenames", ())) & GROUPS.keys():
-            groups[_module(item)] = GROUPS[fixture]
-    for item in items:
-        module = _module(item)
-        item.add_marker(pytest.mark.xdist_group(groups.get(module, module)))
+    # Its own groups are lost with pytest 9.2, whose items keep the names that they were given.
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _group_of(config.rootpath / nodeid.partition("::")[0])
+
+    return Scheduling(config, log)
 
 
-def _module(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
+@cache
+def _group_of(module: Path) -> str:
+    text = module.read_text(encoding="utf-8")
+    return next((name for name, asks in GROUPS.items() if asks.search(text)), str(module))
 
 
 @contextmanager
