@@ -24,6 +24,7 @@ from forecast_backfill.warehouse.digests import (
 )
 from forecast_backfill.warehouse.statements import statements
 
+KEY_COLUMNS = {"date", "region", "store_id", "product_id"}
 READABLE_KINDS = ("r", "p", "v", "m", "f")
 EXAMPLE = "--against postgresql://user@host/database.schema.table"
 _TAIL = re.compile(r"^(?P<before>.*?)\.(?P<names>[^./?=&]+(?:\.[^./?=&]+)?)$")
@@ -134,13 +135,13 @@ def _digested(connection: psycopg.Connection[Any], address: TableAddress) -> Dig
     found = statements().find_table(connection, schema=address.schema, name=address.name)
     if found is None or found["kind"] not in READABLE_KINDS:
         raise _refused(address, "there is no such table, or this role may not see it")
-    types = {
-        row["name"]: row["type"]
-        for row in statements().find_column_types(connection, table=found["oid"])
-    }
+    columns = list(statements().find_column_types(connection, table=found["oid"]))
+    types = {row["name"]: row["type"] for row in columns}
     digested = DigestedTable(
         table=sql.Identifier(found["schema"], found["name"]), texts=_texts(address, types)
     )
+    if {row["name"] for row in columns if row["is_required"]} >= KEY_COLUMNS:
+        return digested
     keyless = connection.execute(digested.statement("keyless_rows")).fetchone()
     if keyless is not None and keyless["count"]:
         raise _refused(address, f"{keyless['count']} rows lack a part of the key")

@@ -70,7 +70,7 @@ ORDER BY md5(CAST(:seed AS text) || date::text || region), date, region
 LIMIT :count;
 
 -- name: find_column_types(table)
-SELECT a.attname AS name, t.typname AS type
+SELECT a.attname AS name, t.typname AS type, a.attnotnull AS is_required
 FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
 WHERE a.attrelid = CAST(:table AS oid) AND a.attnum > 0 AND NOT a.attisdropped;
 
