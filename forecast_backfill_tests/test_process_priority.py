@@ -30,8 +30,8 @@ LAST_PLACE = [2, 7]
 
 
 Priorities = tuple[int, list[int] | None]
-"""For CPU (nice) and disk (class, place). What a test inherits need not be the usual: another test of
-the same process may have run backfill in it."""
+"""For CPU (nice) and disk (class, place). What a test inherits need not be the usual: another test
+of the same process may have run backfill in it."""
 
 
 def lowered(workload: str, *, nice: int, already: int = 0) -> tuple[Priorities, Priorities]:
