@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,20 +76,23 @@ def open_spark(settings: Settings, workload: Workload) -> Iterator[SparkSession]
     Raises SparkUnavailable where something that it needs is missing or does not answer.
     """
 
-    def build() -> SparkSession:
-        from pyspark.sql import SparkSession
-
-        builder = SparkSession.builder
-        for key, value in spark_config(settings, workload).items():
-            builder = builder.config(key, value)
-        # Over Connect a process may have several: one of its own is not stopped by another's end.
-        return builder.create() if settings.is_spark_connect else builder.getOrCreate()
-
-    session = start_session(settings, workload, build)
+    config = spark_config(settings, workload)
+    session = start_session(settings, workload, lambda: new_session(config))
     try:
         yield session
     finally:
         session.stop()
+
+
+def new_session(config: Mapping[str, str]) -> SparkSession:
+    """A session with the configuration; over Connect its own, whatever others the process has."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for key, value in config.items():
+        builder = builder.config(key, value)
+    # One that another got would be stopped under it; without Connect a process has one anyway.
+    return builder.create() if "spark.remote" in config else builder.getOrCreate()
 
 
 def start_session(

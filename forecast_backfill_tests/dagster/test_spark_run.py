@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from dagster import DagsterInstance, materialize
 
+from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.dagster_defs.assets import build_daily_demand
 from forecast_backfill.dagster_defs.partitions import build_date_regions
 from forecast_backfill.dagster_defs.spark_runs import spark_resources
@@ -21,7 +22,7 @@ TAGS = {
 
 
 def test_a_run_on_spark_tells_dagster_what_a_run_without_it_tells(
-    connect: ConnectServer, site: Site, monkeypatch: pytest.MonkeyPatch
+    connect: ConnectServer, connected: OpenSpark, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the three partitions the one with the decimal comma is refused, the others are built."""
     monkeypatch.setenv("FORECAST_BACKFILL_ENGINE", "spark")
@@ -44,3 +45,6 @@ def test_a_run_on_spark_tells_dagster_what_a_run_without_it_tells(
     refused = [key for key, check in checks.items() if not check.passed]
     assert refused == ["2026-03-03|R02"]
     assert len(connect.stages()) == before + 1
+    # The run stopped its own session, not the one that this process had before.
+    with connected() as session:
+        assert session.conf.get("spark.scheduler.pool") == "backfill"
