@@ -117,7 +117,13 @@ def delete(shadow_id: int) -> sql.Composed:
     return sql.SQL("DELETE FROM {} WHERE {}").format(table_of(shadow_id), PLACE)
 
 
-def compare(shadow_id: int, definition: ShadowDefinition, *, by_region: bool) -> sql.Composed:
+def compare(
+    shadow_id: int,
+    definition: ShadowDefinition,
+    *,
+    by_region: bool,
+    source: sql.Identifier = LIVE,
+) -> sql.Composed:
     """Both sides of every partition of a date, or of one region of it, in one statement."""
     place = PLACE if by_region else sql.SQL("date = %(date)s")
     side = (
@@ -125,7 +131,7 @@ def compare(shadow_id: int, definition: ShadowDefinition, *, by_region: bool) ->
         "(SELECT {columns} FROM {table} WHERE {place}) AS side GROUP BY region"
     )
     parts = {"hash": hash_of(definition), "place": place}
-    live = sql.SQL(side).format(columns=mapped_row(definition), table=LIVE, **parts)
+    live = sql.SQL(side).format(columns=mapped_row(definition), table=source, **parts)
     shadow = sql.SQL(side).format(columns=names_of(definition), table=table_of(shadow_id), **parts)
     return sql.SQL(
         "WITH live AS ({}), shadow AS ({}), part AS (SELECT region, written_at FROM "

@@ -85,6 +85,8 @@ def write(site: Shadowed, partition: Partition, who: str, what: int, number: int
 )
 @example(history=[(CAMPAIGN, 0), ("swap", 0), (NIGHTLY, 1), (CAMPAIGN, 2), ("roll back", 0)])
 @example(history=[(NIGHTLY, 1), ("swap", 0), (LIVE, 2), (CORRECTION, 0), ("revert", 0)])
+@example(history=[(CORRECTION, 2), ("swap", 0), (CORRECTION, 2), ("revert", 0), ("swap", 0)])
+@example(history=[(CAMPAIGN, 2), ("swap", 0), ("roll back", 0), ("revert", 0), ("swap", 0)])
 @given(history=st.lists(st.one_of(WRITE, STEP), max_size=8))
 def test_readers_see_what_the_model_says(site: Shadowed, history: list[tuple[str, int]]) -> None:
     """A following shadow shows what is live; a held one that of the swap and of nightly since."""

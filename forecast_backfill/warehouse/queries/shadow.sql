@@ -17,6 +17,15 @@ ON CONFLICT ON CONSTRAINT shadow_partition_has_one_row_a_partition DO UPDATE
 SET status = excluded.status, rows = excluded.rows, data_version = excluded.data_version,
     reason = excluded.reason, run_id = excluded.run_id, written_at = excluded.written_at;
 
+-- name: shadow_made_from(shadow_id, date, region)^
+SELECT data_version FROM shadow_partition
+WHERE shadow_id = :shadow_id AND date = :date AND region = :region AND status = 'equal';
+
+-- name: shadow_hold_back(shadow_id, date, region, data_version)!
+UPDATE shadow_partition SET data_version = :data_version
+WHERE shadow_id = :shadow_id AND date = :date AND region = :region
+  AND data_version IS DISTINCT FROM :data_version;
+
 -- name: shadow_mark_differing(shadow_id, date, region, reason, seen, run_id)!
 -- Only where nobody has written the partition since it was compared.
 INSERT INTO shadow_partition AS part (shadow_id, date, region, status, rows, reason, run_id)
@@ -38,7 +47,8 @@ FULL JOIN (SELECT * FROM shadow_partition WHERE shadow_id = :shadow_id) AS part
 LEFT JOIN shadow_left_out AS waived
     ON waived.shadow_id = :shadow_id AND waived.date = coalesce(ledger.date, part.date)
     AND waived.region = coalesce(ledger.region, part.region)
-WHERE CASE WHEN coalesce(ledger.output, 'absent') = 'absent' THEN part.status <> 'equal'
+WHERE CASE WHEN coalesce(ledger.output, 'absent') = 'absent'
+      THEN part.status <> 'equal' OR part.data_version IS NOT NULL
       ELSE part.status IS DISTINCT FROM 'equal'
            OR part.data_version IS DISTINCT FROM ledger.output_data_version END
 ORDER BY 1, 2;
