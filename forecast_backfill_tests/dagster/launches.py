@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
 
+from forecast_backfill_tests.dagster.asking import ask
 from forecast_backfill_tests.dagster.station import FIRST, REGIONS, SEAM, Station
 
 LAUNCH = """
@@ -78,18 +76,6 @@ def open_launcher(station: Station) -> Launcher:
     """A launcher on the station's only code location."""
     (found,) = ask(station.url, LOCATIONS, {})["repositoriesOrError"]["nodes"]
     return Launcher(station=station, location=found["location"]["name"], repository=found["name"])
-
-
-def ask(url: str, query: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """The webserver's answer."""
-    body = json.dumps({"query": query, "variables": variables}).encode()
-    request = urllib.request.Request(
-        f"{url}/graphql", data=body, headers={"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=60) as response:
-        answer = json.load(response)
-    assert not answer.get("errors"), answer
-    return dict(answer["data"])
 
 
 def statuses(station: Station, run_ids: list[str]) -> list[str]:

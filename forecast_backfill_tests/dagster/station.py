@@ -28,6 +28,7 @@ from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.connect import resolve_database_url
 from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill.warehouse.migrate import migrate
+from forecast_backfill_tests.dagster.asking import ask
 from forecast_backfill_tests.dagster.conftest import CHECKOUT, free_port
 from forecast_backfill_tests.landing.hand_made import land, land_dimensions
 
@@ -50,6 +51,21 @@ SLOW = """
     END $$;
     CREATE TRIGGER slow AFTER INSERT ON forecast_backfill.daily_demand
     FOR EACH STATEMENT EXECUTE FUNCTION forecast_backfill.slow()
+"""
+AUTOMATIC = """
+{ repositoriesOrError { ... on RepositoryConnection {
+  nodes { sensors { id } schedules { id } }
+} } }
+"""
+STOP_SENSOR = """
+mutation Stop($id: String) {
+  stopSensor(id: $id) { ... on StopSensorMutationResult { instigationState { status } } }
+}
+"""
+STOP_SCHEDULE = """
+mutation Stop($id: String) {
+  stopRunningSchedule(id: $id) { ... on ScheduleStateResult { scheduleState { status } } }
+}
 """
 COMMANDS = {
     "code": "-m dagster api grpc -m forecast_backfill.definitions -h 127.0.0.1 -p {code}",
@@ -174,7 +190,7 @@ def open_station() -> Iterator[Station]:
     (root / "workspace.yaml").write_text(
         f"load_from:\n  - grpc_server: {{host: 127.0.0.1, port: {station.ports['code']}}}\n"
     )
-    land_dates(root / "home" / "landing", range(DATES))
+    land_dates(root / "home" / "landing", range(DATES + 1))
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment(station).items():
             patch.setenv(name, value)
@@ -208,7 +224,6 @@ def environment(station: Station) -> dict[str, str]:
         "FORECAST_BACKFILL_SLOTS": "4",
         "FORECAST_BACKFILL_NIGHTLY_PEAK": "2",
         "FORECAST_BACKFILL_BATCH_SIZE": str(DATES),
-        "FORECAST_BACKFILL_LOOK_SECONDS": "600",
         "FORECAST_BACKFILL_BACKFILL_NICE": "0",
         "FORECAST_BACKFILL_PACE_THRESHOLDS": signals,
     }
@@ -228,15 +243,22 @@ def land_dates(landing: Path, numbers: Iterable[int]) -> None:
 
 
 def start_daemon(station: Station) -> None:
-    """Start the daemon, and land nightly's date once the sensor that launches nights has looked:
-    it looks again much later."""
+    """Start the daemon, once nothing launches runs but the test."""
+    silence(station)
     station.start("daemon")
     wait_for(lambda: daemon_beats(station) > 0, "the daemon")
-    wait_for(
-        lambda: station.count("SELECT count(*) FROM job_ticks WHERE type = 'SENSOR'") >= 3,
-        "the sensors' first look",
-    )
-    land_dates(station.root / "home" / "landing", [DATES])
+
+
+def silence(station: Station) -> None:
+    """Stop what is on by default: the sensor `night` would build nightly's date as well, beside
+    the test's runs, and of two runs of one partition the later takes it over."""
+    (repository,) = ask(station.url, AUTOMATIC, {})["repositoriesOrError"]["nodes"]
+    for sensor in repository["sensors"]:
+        found = ask(station.url, STOP_SENSOR, {"id": sensor["id"]})["stopSensor"]
+        assert found.get("instigationState") == {"status": "STOPPED"}, found
+    for schedule in repository["schedules"]:
+        found = ask(station.url, STOP_SCHEDULE, {"id": schedule["id"]})["stopRunningSchedule"]
+        assert found.get("scheduleState") == {"status": "STOPPED"}, found
 
 
 def daemon_beats(station: Station) -> int:
