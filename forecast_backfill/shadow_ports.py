@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date as Date
 from datetime import datetime
@@ -121,9 +120,3 @@ class Versions(Protocol):
     def try_adopt(self, shadow_id: int, by: By) -> Moved | Blocked:
         """Drop the version before the shadow that is read."""
         ...
-
-
-class Pauses(Protocol):
-    """Seconds to wait before each further try, growing, with jitter; finitely many."""
-
-    def __call__(self) -> Iterable[float]: ...

@@ -1,4 +1,8 @@
-"""Partitions of `daily_demand` in PostgreSQL: replaced, fingerprinted and recorded in one go."""
+"""Partitions of `daily_demand` in PostgreSQL: replaced, fingerprinted and recorded in one go.
+
+Longer than other modules on purpose: the steps of one transaction share its state and are read in
+one place. What a primitive does is in a module of its own (merge.py, swap_leaf.py, shadow_rows.py).
+"""
 
 from __future__ import annotations
 

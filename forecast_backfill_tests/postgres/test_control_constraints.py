@@ -10,6 +10,7 @@ import pytest
 
 from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill_tests.conftest import TEMPLATE, copy_database
+from forecast_backfill_tests.postgres.refusals import refusal_of
 from forecast_backfill_tests.postgres.test_night_constraints import insert
 
 CONTROL = {
@@ -56,14 +57,7 @@ def test_the_constraint_refuses(
     bad: dict[str, Any],
 ) -> None:
     """The good row goes in, the bad one does not."""
-    options = "-c search_path=forecast_backfill"
-    with psycopg.connect(constraints_database, options=options) as connection:
-        if good is not None:
-            insert(connection, table, good)
-        with pytest.raises(psycopg.IntegrityError) as refused:
-            insert(connection, table, bad)
-        connection.rollback()
-    assert refused.value.diag.constraint_name == constraint
+    assert refusal_of(constraints_database, table, good, bad) == constraint
 
 
 def test_the_history_of_the_knobs_cannot_be_rewritten(constraints_database: str) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import psycopg
 import pytest
 
 from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill_tests.conftest import TEMPLATE, copy_database
-from forecast_backfill_tests.postgres.test_night_constraints import insert
+from forecast_backfill_tests.postgres.refusals import refusal_of
 
 CAMPAIGN = {
     "campaign_id": "c", "number": 7, "workload": "backfill", "partitions": 1,
@@ -60,11 +59,4 @@ def test_the_constraint_refuses(
     bad: dict[str, Any],
 ) -> None:
     """The good row goes in, the bad one does not."""
-    options = "-c search_path=forecast_backfill"
-    with psycopg.connect(constraints_database, options=options) as connection:
-        if good is not None:
-            insert(connection, table, good)
-        with pytest.raises(psycopg.IntegrityError) as refused:
-            insert(connection, table, bad)
-        connection.rollback()
-    assert refused.value.diag.constraint_name == constraint
+    assert refusal_of(constraints_database, table, good, bad) == constraint
