@@ -1,7 +1,8 @@
 """The digest tree of two sides: total → date → region → 32 buckets → … → rows; which nodes differ.
 
-A digest is a row count and the exact sum of row hashes, so the digest of a node is the sum of those
-of its children, and two sides need to look only below nodes that differ.
+A digest is a row count and the exact sum of hashes, so the digest of a node is the sum of those of
+its children, and two sides need to look only below nodes that differ. The digest of a partition
+leaves out date and region, which all its rows share: they are bound in above it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date as Date
 from typing import Any, Protocol, TypeVar
 
-from forecast_backfill.core.fingerprint import row_hash
+from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, row_hash
 from forecast_backfill.core.parity import MismatchKind
 from forecast_backfill.core.partition import Partition
 
@@ -22,6 +23,9 @@ HASH_BITS = 60
 DEEPEST = HASH_BITS // BITS
 LEAF_ROWS = 256
 """A node of so many rows or fewer is not split further: its rows are read."""
+
+CONTENT_COLUMNS = tuple(name for name in CHECKSUM_COLUMNS if name not in ("date", "region"))
+"""What the digest of a partition hashes of a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,7 @@ ROOT = Bucket(depth=0, index=0)
 class RowDigest:
     """One row of a partition: its key within it (store and product) and the hash of the row.
 
-    The hash covers date, region, key and every value.
+    The hash covers key and every value; whether date and region too is the same on both sides.
     """
 
     key: tuple[str, ...]
@@ -90,7 +94,7 @@ class RowDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """The upper levels of one side, rolled up from its partitions."""
+    """The upper levels of one side, rolled up from its partitions, each bound to its place."""
 
     partitions: Mapping[Partition, Digest]
     dates: Mapping[Date, Digest]
@@ -98,11 +102,20 @@ class Tree:
 
 
 def tree_of(partitions: Mapping[Partition, Digest]) -> Tree:
-    """Roll the partitions up to their dates and the total."""
+    """Roll the partitions up to their dates and the total.
+
+    A checksum up there is the sum of hashes of (date, region, rows, checksum of the partition).
+    """
     dates: dict[Date, Digest] = {}
     for partition, digest in partitions.items():
-        dates[partition.date] = dates.get(partition.date, EMPTY) + digest
+        dates[partition.date] = dates.get(partition.date, EMPTY) + _bound(partition, digest)
     return Tree(partitions=partitions, dates=dates, total=sum(dates.values(), EMPTY))
+
+
+def _bound(partition: Partition, digest: Digest) -> Digest:
+    # Else rows that lie in another region, or two regions whose rows are swapped, would not show.
+    place = (partition.date.isoformat(), partition.region)
+    return Digest(rows=digest.rows, checksum=row_hash((*place, digest.rows, digest.checksum)))
 
 
 class Sortable(Protocol):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from forecast_backfill.core.digest_tree import BITS, Bucket, Digest, RowDigest
+from forecast_backfill.core.digest_tree import BITS, CONTENT_COLUMNS, Bucket, Digest, RowDigest
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, Fingerprint, canonical_text
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.ports import LedgerRow, Rows
@@ -41,7 +41,10 @@ class DigestedTable:
         """The named query over this table."""
         query: str = getattr(statements(), name).sql
         return sql.SQL(query).format(  # type: ignore[arg-type]
-            table=self.table, row=self.row, key=self._joined(KEY_COLUMNS)
+            table=self.table,
+            row=self.row,
+            key=self._joined(KEY_COLUMNS),
+            content=self._joined(CONTENT_COLUMNS),
         )
 
     def _joined(self, columns: Sequence[str]) -> sql.Composed:

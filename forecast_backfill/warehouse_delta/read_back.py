@@ -9,21 +9,38 @@ from typing import Any
 
 import aiosql
 
+from forecast_backfill.core.digest_tree import CONTENT_COLUMNS
 from forecast_backfill.core.errors import WarehouseRefused
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, Fingerprint
 from forecast_backfill.warehouse_delta.packages import load_duckdb
 
 _BOOLEANS = ("on_display", "on_mailer")
-_CANONICAL = " || ".join(
-    f"canonical_text(CAST({name} AS INTEGER))" if name in _BOOLEANS else f"canonical_text({name})"
-    for name in CHECKSUM_COLUMNS
-)
-# The first 60 bits of the md5 are 15 hexadecimal digits.
-_HASH = f"CAST('0x' || substr(md5({_CANONICAL}), 1, 15) AS BIGINT)"
-_STORED = (
-    "read_parquet($files, hive_partitioning = true,"
-    " hive_types = {'date': VARCHAR, 'region': VARCHAR})"
-)
+
+
+def _joined(columns: Iterable[str]) -> str:
+    return " || ".join(
+        f"canonical_text(CAST({name} AS INTEGER))"
+        if name in _BOOLEANS
+        else f"canonical_text({name})"
+        for name in columns
+    )
+
+
+def _hashed(text: str) -> str:
+    # The first 60 bits of the md5 are 15 hexadecimal digits.
+    return f"CAST('0x' || substr(md5({text}), 1, 15) AS BIGINT)"
+
+
+_CANONICAL = _joined(CHECKSUM_COLUMNS)
+_PARTS = {
+    "{hash}": _hashed(_CANONICAL),
+    "{content_hash}": _hashed(_joined(CONTENT_COLUMNS)),
+    "{canonical}": _CANONICAL,
+    "{stored}": (
+        "read_parquet($files, hive_partitioning = true,"
+        " hive_types = {'date': VARCHAR, 'region': VARCHAR})"
+    ),
+}
 _MACRO = """
 CREATE TEMP MACRO canonical_text(value) AS
     coalesce(length(CAST(value AS VARCHAR)) || ':' || CAST(value AS VARCHAR), '-')
@@ -52,7 +69,7 @@ class ReadBack:
         if not paths:
             return []
         text: str = getattr(self._queries, query).sql
-        for name, part in (("{hash}", _HASH), ("{canonical}", _CANONICAL), ("{stored}", _STORED)):
+        for name, part in _PARTS.items():
             text = text.replace(name, part)
         try:
             cursor = self._connection.execute(text, {"files": paths})

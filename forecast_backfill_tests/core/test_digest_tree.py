@@ -1,7 +1,6 @@
 """The digest tree finds what a plain difference of sets finds, and looks at little else."""
 
 from collections import Counter
-from dataclasses import replace
 from datetime import date
 
 from hypothesis import given
@@ -34,14 +33,7 @@ row = st.builds(
     st.integers(0, 400).map(str),
     st.integers(0, 3),
 )
-table = st.dictionaries(st.sampled_from(PARTITIONS), st.lists(row, max_size=12)).map(
-    lambda rows: {partition: placed(partition, each) for partition, each in rows.items()}
-)
-
-
-def placed(partition, rows):
-    """The rows with hashes that cover date and region, as those of real rows do."""
-    return [replace(each, hash=row_hash((str(partition), each.hash))) for each in rows]
+table = st.dictionaries(st.sampled_from(PARTITIONS), st.lists(row, max_size=12))
 
 
 class Table:
@@ -92,7 +84,7 @@ def test_a_few_changes_to_equal_tables_are_found(base, changes):
     found = {partition: list(rows) for partition, rows in base.items()}
     for partition, changed in changes:
         rows = [each for each in found.get(partition, ()) if each.key != changed.key]
-        found[partition] = rows + placed(partition, [changed])
+        found[partition] = [*rows, changed]
     result = localise(expected=Table(base), found=Table(found), dates=DATES)
     assert named(result) == naive(base, found)
 
@@ -113,6 +105,19 @@ def test_one_changed_row_in_a_large_partition_costs_one_bucket():
     assert found.handed_out <= LEAF_ROWS
     assert difference.read == expected.handed_out + found.handed_out
     assert difference.scanned == 2 * 10_000
+
+
+def test_two_regions_whose_rows_are_swapped_differ_though_their_sums_do_not():
+    one, two = plain_rows(2), plain_rows(4)
+    expected = Table({PARTITIONS[0]: one, PARTITIONS[1]: two})
+    found = Table({PARTITIONS[0]: two, PARTITIONS[1]: one})
+    result = localise(expected=expected, found=found, dates=DATES)
+    assert [(each.partition, each.reason) for each in result.differences] == [
+        (PARTITIONS[0], "2 rows expected, 4 found"),
+        (PARTITIONS[1], "4 rows expected, 2 found"),
+    ]
+    assert result.expected.rows == result.found.rows
+    assert result.expected != result.found
 
 
 def test_equal_tables_hand_out_no_row():

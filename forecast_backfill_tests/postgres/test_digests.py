@@ -45,7 +45,7 @@ def target(url, table="copy"):
 def compare(session, url, **options):
     stored = PostgresStored(session)
     with open_compared(url) as other, stored.view() as ours:
-        return localise(expected=ours, found=other, dates=DATES, **options)
+        return localise(expected=ours, found=other, **{"dates": DATES, **options})
 
 
 def test_a_copy_is_equal(session, database):
@@ -97,6 +97,16 @@ def test_missing_and_empty_text_are_told_apart(session, database):
     execute(database, "UPDATE copy SET demand_group = NULL WHERE product_id = 'p2'")
     (found,) = compare(session, target(database)).differences
     assert [row.key[1] for row in found.rows] == ["p1", "p2"]
+
+
+def test_rows_that_lie_under_another_date_are_found(session, database):
+    execute(database, "UPDATE copy SET date = date + 1")
+    dates = DateRange(start=DATES.start, end=DATES.end.replace(day=3))
+    found = compare(session, target(database), dates=dates).differences
+    assert [(each.partition.date.day, each.kind, each.differing) for each in found] == [
+        (1, "missing_rows", 600),
+        (2, "extra_rows", 600),
+    ]
 
 
 def test_a_partition_of_a_foreign_region_counts_where_all_are_compared(session, database):

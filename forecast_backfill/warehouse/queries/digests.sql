@@ -1,6 +1,7 @@
 -- Digests for core/digest_tree.py. The names in braces are put in by warehouse/digests.py: the table,
--- and the canonical texts of a row and of its key within the partition. The stored row_hash is not
--- looked at. The first 60 bits of an md5 are 15 hexadecimal digits.
+-- and the canonical texts of a row, of its key within the partition, and of its content, which is the
+-- row without date and region. The stored row_hash is not looked at. The first 60 bits of an md5 are
+-- 15 hexadecimal digits.
 
 -- name: hold_snapshot()!
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
@@ -17,9 +18,10 @@ SELECT set_config('row_security', 'off', true),
        current_setting('server_encoding') AS server_encoding;
 
 -- name: partition_digests(start, end, regions)
+-- The pass over all rows. What it groups by is left out of the text: writing that costs a fifth of it.
 SELECT date, region, count(*) AS rows, sum(hash) AS checksum
 FROM (
-    SELECT date, region, ('x' || md5({row}))::bit(60)::bigint AS hash
+    SELECT date, region, ('x' || md5({content}))::bit(60)::bigint AS hash
     FROM {table}
     WHERE date >= :start AND date < :end
       AND (CAST(:regions AS text[]) IS NULL OR region = ANY(CAST(:regions AS text[])))

@@ -1,5 +1,5 @@
 -- DuckDB reads the files that pyarrow has written. Date and region come from the path, as every
--- reader of the table gets them. {hash} and {canonical} are put in by read_back.py.
+-- reader of the table gets them. {hash}, {content_hash} and {canonical} are put in by read_back.py.
 
 -- name: fingerprint
 SELECT count(*) AS rows,
@@ -17,7 +17,9 @@ FROM {stored};
 SELECT store_id, product_id, {hash} AS hash FROM {stored};
 
 -- name: partition_digests
-SELECT date, region, count(*) AS rows, sum({hash}) AS checksum FROM {stored} GROUP BY date, region;
+-- As in PostgreSQL: what it groups by is left out of the hash.
+SELECT date, region, count(*) AS rows, sum({content_hash}) AS checksum
+FROM {stored} GROUP BY date, region;
 
 -- name: canonical_rows
 SELECT {canonical} || canonical_text(source_version) || canonical_text(row_hash) AS canonical
