@@ -2,9 +2,9 @@
 
 Run as `python -m benchmarks.localise --rows 10_000_000`; starts a server of its own and removes it
 afterwards. `daily_demand` is compared with a copy of it, whose rows were changed in as many
-partitions. One full checksum pass is the hash of every row of both tables, all its columns, summed in
-one number a table; it and the localisation take turns. Rows that were read after the first pass are counted by
-the descent itself and by the server (`pg_stat_user_tables`).
+partitions. One full checksum pass is the hash of every row of both tables, all its columns, summed
+in one number a table; it and the localisation take turns. Rows that were read after the first pass
+are counted by the descent itself and by the server (`pg_stat_user_tables`).
 """
 
 from __future__ import annotations
