@@ -15,6 +15,7 @@ from dagster_postgres.utils import create_pg_engine
 from forecast_backfill.dagster_defs.event_log import PartitionEventLog
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.connect import connect_plainly, resolve_database_url
+from forecast_backfill.warehouse.lost_paths import with_patience
 from forecast_backfill.warehouse.migrate import migrate
 
 POOL_RECYCLE_SECONDS = 3600
@@ -48,7 +49,7 @@ class SharedPostgresStorage(DagsterPostgresStorage):
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> SharedPostgresStorage:
         """Find or start the database, migrate it, and connect."""
-        url = resolve_database_url(load_settings())
+        url = with_patience(resolve_database_url(load_settings()))
         migrate(url)
         os.environ.setdefault(CURSOR_OFFSET_VARIABLE, CURSOR_OFFSET)
         os.environ.setdefault(RETRY_VARIABLE, "1")

@@ -14,10 +14,10 @@ from psycopg.rows import dict_row
 from forecast_backfill.core.errors import DatabaseInterrupted, DatabaseUnavailable
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
+from forecast_backfill.warehouse.lost_paths import patience
 from forecast_backfill.warehouse.seats import connect_seated
 
 OLDEST_SERVER = 15
-CONNECT_TIMEOUT_SECONDS = 10
 DATABASE_VARIABLE = "FORECAST_BACKFILL_DATABASE_URL"
 _LOST = (
     psycopg.OperationalError,
@@ -57,7 +57,7 @@ def connect_plainly(url: str, **parameters: Any) -> psycopg.Connection[Any]:
     """
     parameters.setdefault("application_name", "forecast_backfill")
     try:
-        parameters = {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **parameters}
+        parameters = {**patience(url), **parameters}
         connection = psycopg.connect(url, autocommit=True, **parameters)
     except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
         raise DatabaseUnavailable(
