@@ -11,8 +11,6 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-import pyarrow as pa
-
 from forecast_backfill.app.admission import may_run
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.errors import DatabaseInterrupted, LandingIncomplete
@@ -110,11 +108,7 @@ class SpreadEngine:
             is_connect=self._settings.is_spark_connect,
         )
         work = self._opened.enter_context(closing(SparkWork(group, plan, self._look)))
-        prepared = prepare_delivery(source, work)
-        if isinstance(prepared, Prepared) and self._settings.is_lakehouse:
-            # One file a partition, written at once.
-            return replace(prepared, rows=pa.concat_tables(prepared.rows.pieces()))
-        return prepared
+        return prepare_delivery(source, work)
 
     def release(self) -> None:
         """Give back rows and cores."""

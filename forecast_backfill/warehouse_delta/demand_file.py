@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date as Date
 from pathlib import Path
@@ -19,6 +19,8 @@ from forecast_backfill.ports import StreamedRows
 from forecast_backfill.warehouse.copy_rows import ROW_COLUMNS, pieces_of
 
 STAMP = b"forecast_backfill"
+GROUP_ROWS = 131_072
+"""So many rows of what comes in pieces are held at a time, and are a row group of the file."""
 _TYPES = {"store_id": pa.string(), "product_id": pa.string(), "demand_group": pa.string()}
 _BOOLEANS = ("on_display", "on_mailer")
 FILE_SCHEMA = pa.schema(
@@ -77,17 +79,43 @@ def data_version_of(file: Path) -> str:
     return file.name.partition("-")[0]
 
 
-def write_file(directory: Path, rows: pa.Table | StreamedRows, stamp: Stamp, name: str) -> Path:
-    """Write `rows` as a file that no reader knows yet; it is on the disk afterwards."""
+def write_file(
+    directory: Path,
+    rows: pa.Table | StreamedRows,
+    stamp: Stamp,
+    name: str,
+    look: Callable[[], object] = lambda: None,
+) -> Path:
+    """Write `rows` as a file that no reader knows yet; it is on the disk afterwards.
+
+    What comes in pieces is written as it comes. `look` is asked at each; what it raises ends the
+    writing, as does what the rows raise, and then nothing is left of the file.
+    """
     folder = directory / folder_of(stamp.partition)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{stamp.fingerprint.data_version}-{name}.parquet"
     schema = FILE_SCHEMA.with_metadata({STAMP: stamp.text.encode()})
-    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for piece in pieces_of(rows):
-            writer.write_table(_with_version(piece, stamp).cast(schema))
-    sync([file, folder])
+    try:
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for table in _gathered(pieces_of(rows), look):
+                writer.write_table(_with_version(table, stamp).cast(schema))
+        sync([file, folder])
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
     return file
+
+
+def _gathered(pieces: Iterable[pa.Table], look: Callable[[], object]) -> Iterator[pa.Table]:
+    held: list[pa.Table] = []
+    for piece in pieces:
+        look()
+        held.append(piece)
+        if sum(each.num_rows for each in held) >= GROUP_ROWS:
+            yield pa.concat_tables(held)
+            held.clear()
+    if held:
+        yield pa.concat_tables(held)
 
 
 def read_stamp(file: Path) -> str | None:

@@ -123,12 +123,20 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         if self._current is not None:
             return 0
         replaced = sum(rows_of(each) or 0 for each in self._seen)
-        # A writer that fails half way leaves a file that nobody has heard of: VACUUM's.
+        # A process killed half way leaves a file that nobody has heard of: VACUUM's.
         self._current = write_file(
-            self._log.directory, cast("pa.Table", rows), stamp, self._new_name()
+            self._log.directory,
+            cast("pa.Table", rows),
+            stamp,
+            self._new_name(),
+            self._look,
         )
         self._unpublished = self._current
         return replaced
+
+    def _look(self) -> None:
+        # A kill ends a commit in flight with its session, which nothing else would tell a stream.
+        self._connection.execute("SELECT 1")
 
     def _find_same(self, stamp: Stamp) -> Path | None:
         if len(self._seen) != 1 or read_stamp(self._seen[0]) != stamp.text:
