@@ -467,7 +467,10 @@ Retry = Callable[[Callable[[], Outcome]], Outcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """Everything a partition task is handed; `seam` is the first date that nightly owns."""
+    """Everything a partition task is handed; `seam` is the first date that nightly owns.
+
+    `as_of` is the last date, where the installation does not stand at today.
+    """
 
     landing: Landing
     engine: Engine
@@ -481,3 +484,4 @@ class Ports:
     retry: Retry
     checkpoint: Checkpoint
     seam: Date
+    as_of: Date | None = None

@@ -201,6 +201,7 @@ def open_wiring(
             retry=retry_interrupted,
             checkpoint=checkpoint,
             seam=calendar.seam,
+            as_of=settings.as_of,
         )
         yield Wiring(
             settings=settings,

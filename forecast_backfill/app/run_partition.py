@@ -12,6 +12,7 @@ from forecast_backfill.app.fill_shadow import fill_due_shadow
 from forecast_backfill.app.rate import wait_for_rate
 from forecast_backfill.core.admission import Wait
 from forecast_backfill.core.errors import DatabaseInterrupted, EpochRaised, ForecastBackfillError
+from forecast_backfill.core.export_instant import judge_export
 from forecast_backfill.core.outcome import Failed, Outcome, Quarantined, Refused, Unchanged
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.seam import GoBeside, SeamRefusal, judge
@@ -22,6 +23,7 @@ from forecast_backfill.ports import (
     LedgerRow,
     OutputIdentity,
     Ports,
+    Prepared,
     Rejected,
     RunRequest,
     Step,
@@ -141,7 +143,7 @@ def _attempt(
             ports.ledger.note_beside(partition, request, status=PartitionStatus.RUNNING, reason="")
         row = before if is_guest else ports.ledger.start(partition, request)
         ports.checkpoint(Step.STARTED, partition)
-        prepared = ports.engine.prepare(source, dimensions)
+        prepared = _believed(ports.engine.prepare(source, dimensions), ports)
         ports.checkpoint(Step.PREPARED, partition)
         attempt = Attempt(
             partition=partition, row=row, identity=identity, is_guest=is_guest, started=started
@@ -158,6 +160,16 @@ def _attempt(
             return paused
         request = replace(request, chunk_rows=conditions.pace.chunk_rows)
         return commit(attempt, prepared, request, ports)
+
+
+def _believed(prepared: Prepared | Rejected, ports: Ports) -> Prepared | Rejected:
+    """What the engine made, unless the export lies in the future: an engine knows no clock."""
+    if isinstance(prepared, Rejected):
+        return prepared
+    report = judge_export(
+        source_version=prepared.source_version, now=ports.clock.now(), as_of=ports.as_of
+    )
+    return prepared if report is None else Rejected(report=report)
 
 
 def _done_from(

@@ -1,7 +1,7 @@
 """The partition task through its real adapters: outcomes, isolation, seam, pause, kill."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 
 import psycopg
 import pytest
@@ -108,6 +108,29 @@ def test_a_source_that_turns_bad_leaves_the_last_good_output_stale(wiring, setti
     land(settings.landing_directory, FIRST_R01, good_lines(FIRST_R01))
     assert run(wiring, [FIRST_R01])[0] == ["Written"]
     assert ledger_rows(database_url)[0][2:] == ("done", "current", 2)
+
+
+def test_an_export_in_the_far_future_is_refused_until_then(wiring, settings, database_url):
+    """Its version would win every merge for good."""
+    run(wiring)
+    far = {"exported_at": "2199-01-01T00:00:00+00:00"}
+    lines = good_lines(FIRST_R01, quantity="3")
+    land(settings.landing_directory, FIRST_R01, lines, manifest_overrides=far)
+    names, outcomes = run(wiring, [FIRST_R01])
+    assert names == ["Quarantined"]
+    fault = outcomes[0].report.kept[0]
+    assert (fault.code, fault.file, fault.column, fault.value) == (
+        "manifest_schema",
+        "manifest.json",
+        "exported_at",
+        "2199-01-01T00:00:00+00:00",
+    )
+    assert ledger_rows(database_url)[0][2:] == ("quarantined", "stale", 2)
+
+    then = replace(wiring.ports, as_of=date(2198, 12, 31))
+    assert run(wiring, [FIRST_R01], ports=then)[0] == ["Written"]
+    # What is done stays done, also where the clock is set back.
+    assert run(wiring, [FIRST_R01])[0] == ["Unchanged"]
 
 
 def test_an_empty_day_replaces_older_rows_with_none(wiring, settings, database_url):

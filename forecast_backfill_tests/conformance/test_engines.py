@@ -45,10 +45,10 @@ DAMAGED = tuple(
 )
 ODD = tuple(
     partitions_of(
-        DateRange(start=FIRST + timedelta(days=20), end=FIRST + timedelta(days=25)), ["R01"]
+        DateRange(start=FIRST + timedelta(days=20), end=FIRST + timedelta(days=26)), ["R01"]
     )
 )
-UNICODE, EXTREME, EMPTY, PARTS, PARQUET = ODD
+UNICODE, EXTREME, EMPTY, PARTS, PARQUET, FUTURE = ODD
 HIGHEST = 2**63 - 1
 
 ROWS = "SELECT * FROM forecast_backfill.daily_demand ORDER BY date, region, store_id, product_id"
@@ -184,7 +184,7 @@ def campaign(
 
 
 def land_odd_campaign(landing: Path) -> None:
-    """Good deliveries of which as many are damaged as there are ways, and five odd days."""
+    """Good deliveries of which as many are damaged as there are ways, and six odd days."""
     land_dimensions(
         landing,
         products=[
@@ -204,6 +204,7 @@ def land_odd_campaign(landing: Path) -> None:
     two = [{"store_id": "s1", "product_id": "0042", "sales_value": "-2.50"}] * 2
     land_in_parts(landing, PARTS, [two, two])
     land(landing, PARQUET, two, file_name="sales.parquet")
+    land(landing, FUTURE, two, manifest_overrides={"exported_at": "9999-12-31T00:00:00Z"})
 
 
 def run_batch(
@@ -263,7 +264,7 @@ def test_the_campaign_has_every_kind_of_damage(campaign: tuple[Stored, Stored]) 
     _, in_spark = campaign
     found = {code for row in in_spark["quarantines"] for code in row[4]}
     assert found >= {str(way.found_as) for way in WAYS}
-    assert len(in_spark["quarantines"]) == len(WAYS)
+    assert len(in_spark["quarantines"]) == len(WAYS) + 1
 
 
 def test_the_odd_days_are_what_they_are(campaign: tuple[Stored, Stored]) -> None:
@@ -277,3 +278,4 @@ def test_the_odd_days_are_what_they_are(campaign: tuple[Stored, Stored]) -> None
     ]
     days = {row[0]: row[2:4] for row in in_spark["ledger"]}
     assert days[EMPTY.date] == ("done", "current")
+    assert days[FUTURE.date] == ("quarantined", "absent")
