@@ -10,6 +10,7 @@ from typing import Any
 
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.ports import RunRequest
+from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.connect import resolve_database_url
 from forecast_backfill.wiring import load_engine
@@ -51,8 +52,14 @@ def unpack_settings(packed: str) -> Settings:
 
 
 def unpack(shipment: Shipment) -> Settings:
-    """The shipped settings."""
-    return unpack_settings(shipment.settings)
+    """The shipped settings, on the executor; its process stands back where the work is backfill's.
+
+    Not on a Connect server: its processes go on to serve the night, and none can be raised again.
+    """
+    settings = unpack_settings(shipment.settings)
+    if not settings.is_spark_connect:
+        lower_priority(shipment.request.workload, settings)
+    return settings
 
 
 def check_code(shipment: Shipment, found: str) -> None:

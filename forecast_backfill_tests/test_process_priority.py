@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -66,3 +68,65 @@ def test_a_process_that_stands_further_back_is_not_raised() -> None:
 def test_nothing_is_lowered_where_that_was_switched_off() -> None:
     before, after = lowered("backfill", nice=0)
     assert after == before
+
+
+EXECUTOR = """
+import json, os, sys
+from forecast_backfill.core.states import Workload
+from forecast_backfill.ports import RunRequest
+from forecast_backfill.settings import Settings
+from forecast_backfill.shipping import Shipment, pack, unpack
+
+workload, master = Workload(sys.argv[1]), sys.argv[2]
+packed = pack(Settings(backfill_nice=19, spark_master=master, database_url="postgresql:///none"))
+request = RunRequest(workload=workload, run_id="r1", campaign_id=None, epoch=0)
+before = os.nice(0)
+unpack(Shipment(settings=packed, request=request, code_version="1"))
+print(json.dumps([before, os.nice(0)]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("workload", "master", "is_lowered"),
+    [
+        ("backfill", "spark://host:7077", True),
+        ("nightly", "spark://host:7077", False),
+        ("backfill", "sc://host:15002", False),
+    ],
+)
+def test_an_executor_of_backfill_stands_back_but_not_one_that_serves_the_night_too(
+    workload: str, master: str, is_lowered: bool
+) -> None:
+    printed = subprocess.run(
+        [sys.executable, "-c", EXECUTOR, workload, master],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    before, after = json.loads(printed)
+    assert after == (19 if is_lowered else before)
+    assert before < 19
+
+
+VERB = """
+import os, sys
+from forecast_backfill.cli.reconcile import command
+
+try:
+    code = command([*sys.argv[1:]], standalone_mode=False)
+finally:
+    print("nice", os.nice(0))
+"""
+
+
+def test_a_proof_stands_back_as_all_of_backfill(database: str, tmp_path: Path) -> None:
+    variables = {"HOME": tmp_path, "DATABASE_URL": database, "BACKFILL_NICE": "19"}
+    named = {f"FORECAST_BACKFILL_{name}": str(value) for name, value in variables.items()}
+    printed = subprocess.run(
+        [sys.executable, "-c", VERB, "--seam", "--regions", "R01"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **named},
+    ).stdout
+    assert printed.splitlines()[-1] == "nice 19"

@@ -21,6 +21,7 @@ from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.seam_audit import SeamAudit
 from forecast_backfill.core.states import Workload
 from forecast_backfill.lakehouse_wiring import seam_records_of, stored_of
+from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.truth_wiring import proof_ports, prove_some
 from forecast_backfill.warehouse.compared_table import open_compared
@@ -70,6 +71,7 @@ def command(
     settings = load_settings()
     chosen = _chosen(regions, settings)
     with open_wiring(settings, workload=Workload.BACKFILL, run_id=f"reconcile-{uuid4()}") as wiring:
+        lower_priority(Workload.BACKFILL, settings)
         dates = _dates(start, end, wiring)
         if against is None:
             _refuse_long(dates)
