@@ -58,6 +58,7 @@ def plan_ports(
         measure=measure,
         applied=applied,
         paused_for=knobs["reason"] if knobs["intent"] == "paused" else None,
+        asked_cap=asked,
         room=Room(
             slots=machine.slots,
             cap=cap_for(

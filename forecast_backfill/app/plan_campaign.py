@@ -20,6 +20,7 @@ from forecast_backfill.core.preflight import (
     judge_room,
     judge_seam,
     judge_signals,
+    judge_slots,
     judge_sources,
 )
 from forecast_backfill.core.seal import RegionOutput
@@ -69,7 +70,7 @@ def plan_campaign(
         measure=ports.measure,
         room=ports.room,
         sizing=sizing,
-        lines=_look(dates, partitions, left, now, ports),
+        lines=_look(dates, partitions, left, sizing, now, ports),
     )
 
 
@@ -77,6 +78,7 @@ def _look(
     dates: DateRange,
     partitions: Sequence[Partition],
     left: int,
+    sizing: Sizing | None,
     now: datetime,
     ports: PlanPorts,
 ) -> tuple[PreflightLine, ...]:
@@ -91,6 +93,7 @@ def _look(
             landed=len(partitions) - len(missing), missing=missing, total=len(partitions)
         ),
         judge_room(kept_bytes=facts.partition_bytes() * left, free_bytes=facts.free_bytes()),
+        judge_slots(ports.room, tasks=left, asked=ports.asked_cap, sizing=sizing),
         judge_contract(project_windows(dates, partitions, landed, ports)),
         judge_locks(facts.foreign_locks()),
         judge_signals(signals.unreadable, total=signals.total),

@@ -46,7 +46,8 @@ class PlanPorts:
     """Everything that a plan is handed. `applied` is the measure that was stored last, and when.
 
     `landed` gives the regions whose delivery of a date is complete, `signals` looks at all of them;
-    `paused_for` is the reason where on-call has paused the workload.
+    `paused_for` is the reason where on-call has paused the workload, `asked_cap` the cap that was
+    set by hand; None where neither is.
     """
 
     facts: PlanFacts
@@ -59,5 +60,6 @@ class PlanPorts:
     measure: CapacityMeasure
     applied: tuple[CapacityMeasure, datetime] | None
     paused_for: str | None
+    asked_cap: int | None
     room: Room
     each: TaskSeconds | None

@@ -13,6 +13,7 @@ from forecast_backfill.core.calendar import Calendar
 from forecast_backfill.core.capacity_measure import FEWEST_NIGHTS, CapacityMeasure, PeakSource
 from forecast_backfill.core.completeness import Accepted, Degraded, NeedsOverride, Refused, Verdict
 from forecast_backfill.core.partition import DateRange
+from forecast_backfill.core.sizing import Room, Sizing
 
 OLDEST_MEASURE = timedelta(days=14)
 SHOWN = 3
@@ -117,6 +118,28 @@ def judge_contract(verdicts: Mapping[Date, Verdict]) -> PreflightLine:
         f"{len(refused)} of {len(verdicts)} windows will not be fitted: {_first(refused, ' · ')}",
         "forecast-backfill quarantine list, and the deliveries that are missing",
     )
+
+
+def judge_slots(
+    room: Room, *, tasks: int, asked: int | None, sizing: Sizing | None
+) -> PreflightLine:
+    """Whether anything could ever run; `asked` is the cap that on-call set, None for the automatic.
+
+    A cap of 0 that a person set is a wait, as a pause is; what follows from peak and holds is none.
+    """
+    told = f"{room.cap} of {room.slots} for backfill"
+    if tasks == 0:
+        return _pass("slots", f"{told}; nothing is left to do")
+    if room.cap == 0 and asked == 0:
+        return _look(
+            "slots", f"{told}, as asked: it waits", "forecast-backfill cap auto --reason …"
+        )
+    more = "export FORECAST_BACKFILL_SLOTS=… with more, or plan --slots … --peak …"
+    if room.cap == 0:
+        return _stop("slots", f"{told}, nightly needs the others: nothing would ever run", more)
+    if sizing is not None and not sizing.parts:
+        return _stop("slots", f"{told}, but {sizing.advice}", more)
+    return _pass("slots", told)
 
 
 def judge_locks(locks: Sequence[ForeignLock]) -> PreflightLine:

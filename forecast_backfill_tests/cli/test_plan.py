@@ -160,6 +160,15 @@ def test_a_cap_that_was_set_by_hand_counts_unless_another_machine_is_supposed(se
     assert told("--peak", "1")["cap"] == 3
 
 
+def test_a_machine_on_which_nothing_can_run_ends_with_1(settings):
+    done = run("--slots", "1", "--peak", "5", "--task-minutes", "3")
+    assert done.return_value == 1
+    assert (
+        "STOP  slots          0 of 1 for backfill, nightly needs the others: nothing would ever run"
+    ) in done.output
+    assert "next: export FORECAST_BACKFILL_SLOTS=… with more" in done.output
+
+
 def test_hours_that_close_backfill_split_a_campaign(settings, monkeypatch):
     monkeypatch.setenv("FORECAST_BACKFILL_BACKFILL_HOURS", "20:00-21:00")
     found = told("--task-minutes", "30")

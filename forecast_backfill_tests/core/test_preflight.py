@@ -8,6 +8,7 @@ from forecast_backfill.core.calendar import Calendar
 from forecast_backfill.core.capacity_measure import CapacityMeasure, PeakSource
 from forecast_backfill.core.completeness import CompletenessContract, judge
 from forecast_backfill.core.coverage import Cell, CellState
+from forecast_backfill.core.hold import HoldWindow
 from forecast_backfill.core.night_profile import flat_profile
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.preflight import (
@@ -21,8 +22,10 @@ from forecast_backfill.core.preflight import (
     judge_room,
     judge_seam,
     judge_signals,
+    judge_slots,
     judge_sources,
 )
+from forecast_backfill.core.sizing import Room, TaskSeconds, size_campaign
 
 CALENDAR = Calendar(
     first_date=date(2026, 1, 1), latest_date=date(2026, 11, 28), seam=date(2026, 11, 27)
@@ -181,3 +184,34 @@ def test_a_pause_is_worth_a_look_with_its_reason():
     assert judge_control(None).standing is Standing.PASS
     found = judge_control("deploy (ada)")
     assert (found.standing, found.told) == ("look", "backfill is paused: deploy (ada)")
+
+
+def slots_line(cap, *, asked=None, holds=(), tasks=5):
+    room = Room(slots=4, cap=cap, holds=holds)
+    each = TaskSeconds(average=1.0, p95=1.0, source="x")
+    sizing = size_campaign(tasks=tasks, each=each, room=room, start=NOW)
+    found = judge_slots(room, tasks=tasks, asked=asked, sizing=sizing)
+    return found.standing, found.told
+
+
+ALWAYS_HELD = HoldWindow(start=NOW, end=NOW + timedelta(days=40), slots=4, reason="x")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (slots_line(2), ("pass", "2 of 4 for backfill")),
+        (
+            slots_line(0),
+            ("stop", "0 of 4 for backfill, nightly needs the others: nothing would ever run"),
+        ),
+        (slots_line(0, asked=0), ("look", "0 of 4 for backfill, as asked: it waits")),
+        (
+            slots_line(2, holds=(ALWAYS_HELD,)),
+            ("stop", "2 of 4 for backfill, but holds leave it no room in 30 days"),
+        ),
+        (slots_line(0, tasks=0), ("pass", "0 of 4 for backfill; nothing is left to do")),
+    ],
+)
+def test_a_campaign_for_which_no_slot_will_ever_be_free_stops(found, expected):
+    assert found == expected
