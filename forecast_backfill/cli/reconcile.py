@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from datetime import date as Date
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import uuid4
 
 import click
@@ -14,21 +13,18 @@ from forecast_backfill.app.localise import localise
 from forecast_backfill.app.reconcile import Differs, Verdict, reconcile
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.cli import reconcile_text as text
+from forecast_backfill.cli.chosen_range import DATE, dates_of, refuse_long, regions_of
 from forecast_backfill.cli.seam_text import show_audit
-from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.seam_audit import SeamAudit
 from forecast_backfill.core.states import Workload
 from forecast_backfill.lakehouse_wiring import seam_records_of, stored_of
 from forecast_backfill.process_priority import lower_priority
-from forecast_backfill.settings import Settings, load_settings
+from forecast_backfill.settings import load_settings
 from forecast_backfill.truth_wiring import proof_ports, prove_some
 from forecast_backfill.warehouse.compared_table import open_compared
 from forecast_backfill.wiring import Wiring, open_wiring
-
-MOST_DATES = 3660
-DATE = click.DateTime(["%Y-%m-%d"])
 
 
 @click.command("reconcile")
@@ -69,17 +65,17 @@ def command(
     if seed is not None and recompute is None:
         raise click.UsageError("--seed goes with --recompute")
     settings = load_settings()
-    chosen = _chosen(regions, settings)
+    named = regions_of(regions, settings, verb="reconcile")
+    chosen = list(settings.regions) if named is None else named
     with open_wiring(settings, workload=Workload.BACKFILL, run_id=f"reconcile-{uuid4()}") as wiring:
         lower_priority(Workload.BACKFILL, settings)
-        dates = _dates(start, end, wiring)
+        dates = dates_of(start, end, wiring.calendar, verb="reconcile")
         if against is None:
-            _refuse_long(dates)
+            refuse_long(dates, verb="reconcile")
         if seam:
             return show_audit(_audit(wiring, dates, chosen), as_json=as_json)
         if against is not None:
-            every = None if regions.strip() == "all" else chosen
-            return _compare(wiring, dates, every, against, as_json=as_json)
+            return _compare(wiring, dates, named, against, as_json=as_json)
         if recompute is not None:
             drawn = seed if seed is not None else secrets.token_hex(4)
             proofs = prove_some(wiring, dates, chosen, count=recompute, seed=drawn, by="cli")
@@ -125,39 +121,3 @@ def _repair(
     outcomes = run_batch(partitions, wiring.request(reprocess=True), wiring.ports, tell=show)
     told = text.show_verdict if not as_json else text.quietly
     return outcomes, reconcile(partitions, ports=proof_ports(wiring), tell=told)
-
-
-def _dates(start: datetime | None, end: datetime | None, wiring: Wiring) -> DateRange:
-    calendar = wiring.calendar
-    first: Date = calendar.first_date if start is None else start.date()
-    after: Date = calendar.latest_date + timedelta(days=1) if end is None else end.date()
-    if after <= first:
-        raise UsageRefused(
-            f"the range from {first} to {after} holds no date",
-            why="--to is exclusive and must be later than --from",
-            next_command="forecast-backfill reconcile --from … --to …",
-        )
-    return DateRange(start=first, end=after)
-
-
-def _refuse_long(dates: DateRange) -> None:
-    if len(dates) > MOST_DATES:
-        raise UsageRefused(
-            f"the range from {dates.start} to {dates.end} is too long to be proved",
-            why=f"it holds {len(dates):,} dates, more than {MOST_DATES:,}",
-            next_command="forecast-backfill reconcile --from … --to … with a shorter range",
-        )
-
-
-def _chosen(names: str, settings: Settings) -> list[str]:
-    if names.strip() == "all":
-        return list(settings.regions)
-    chosen = [part.strip() for part in names.split(",") if part.strip()]
-    unknown = [name for name in chosen if name not in settings.regions]
-    if unknown or not chosen:
-        raise UsageRefused(
-            f"unknown region {unknown[0]!r}" if unknown else "no region was named",
-            why=f"the setting FORECAST_BACKFILL_REGIONS names {', '.join(settings.regions)}",
-            next_command="forecast-backfill reconcile --regions all (or names among those)",
-        )
-    return chosen
