@@ -12,6 +12,7 @@ import click
 
 from forecast_backfill.app.operate import in_force
 from forecast_backfill.app.rollback import roll_back
+from forecast_backfill.cli.tell_dagster import print_told, tell_dagster
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.rollback import (
     Left,
@@ -82,10 +83,12 @@ def command(
         outcomes = roll_back(
             chosen, campaign_id, wiring.request(campaign_id), wiring.ports, lambda outcome: None
         )
+        told = tell_dagster(campaign_id, outcomes, wiring)
     if as_json:
-        click.echo(json.dumps(_fields(campaign_id, outcomes)))
+        click.echo(json.dumps({**_fields(campaign_id, outcomes), **told.fields}))
     else:
         _print(campaign_id, outcomes)
+        print_told(told, campaign_id)
     return 1 if _troubled(outcomes) else 0
 
 

@@ -12,8 +12,13 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData,
 )
 from dagster._core.storage.event_log.migration import ASSET_KEY_INDEX_COLS
-from dagster._core.storage.event_log.schema import AssetKeyTable, SqlEventLogStorageTable
+from dagster._core.storage.event_log.schema import (
+    AssetCheckExecutionsTable,
+    AssetKeyTable,
+    SqlEventLogStorageTable,
+)
 from dagster_postgres import PostgresEventLogStorage
+from sqlalchemy import bindparam
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Connection
 
@@ -28,6 +33,12 @@ _ASSET = postgresql.insert(AssetKeyTable)
 _UPSERT = _ASSET.on_conflict_do_update(
     index_elements=[AssetKeyTable.c.asset_key],
     set_={name: _ASSET.excluded[name] for name in _LAST_COLUMNS},
+)
+# Dagster can hold one evaluation without a run for each check of a partition; its event stays.
+_CHECKS = AssetCheckExecutionsTable.c
+_FORGET = AssetCheckExecutionsTable.delete().where(
+    _CHECKS.run_id == "",
+    *(_CHECKS[name] == bindparam(name) for name in ("asset_key", "check_name", "partition")),
 )
 
 
@@ -65,6 +76,8 @@ class PartitionEventLog(PostgresEventLogStorage):
         connection: Connection = self._local.connection
         event_id: int = connection.execute(_INSERT, self._event_to_row(event)).scalar_one()
         if kind is DagsterEventType.ASSET_CHECK_EVALUATION:
+            if not event.run_id:
+                connection.execute(_FORGET, _check_of(event))
             self.store_asset_check_event(event, event_id)
             return
         self._store_asset_event_tags(connection, [event], [event_id])
@@ -96,6 +109,15 @@ class PartitionEventLog(PostgresEventLogStorage):
 
     def _connect(self) -> AbstractContextManager[Connection]:
         return nullcontext(self._local.connection) if self._is_together() else super()._connect()
+
+
+def _check_of(event: EventLogEntry) -> dict[str, str | None]:
+    evaluation = event.get_dagster_event().asset_check_evaluation_data
+    return {
+        "asset_key": evaluation.asset_key.to_string(),
+        "check_name": evaluation.check_name,
+        "partition": evaluation.partition,
+    }
 
 
 _TOGETHER = (DagsterEventType.ASSET_MATERIALIZATION, DagsterEventType.ASSET_CHECK_EVALUATION)

@@ -39,18 +39,9 @@ SIDES_SCHEMA = TableSchema(
 
 def output_metadata(outcome: Written | Unchanged) -> dict[str, RawMetadata]:
     """The figures of a partition that is current."""
-    fingerprint = outcome.fingerprint
     found: dict[str, RawMetadata] = {
         "outcome": "unchanged" if isinstance(outcome, Unchanged) else "written",
-        "dagster/partition_row_count": fingerprint.rows,
-        "rows": fingerprint.rows,
-        "units": fingerprint.units,
-        "revenue": money(fingerprint.revenue_cents),
-        "revenue_cents": fingerprint.revenue_cents,
-        "stores": fingerprint.stores,
-        "products": fingerprint.products,
-        # Text: the sum of the row hashes outgrows the 64 bits that Dagster's integers have.
-        "checksum": str(fingerprint.checksum),
+        **figures_metadata(outcome.fingerprint),
         "source_digest": outcome.identity.source_digest,
     }
     if isinstance(outcome, Written):
@@ -66,6 +57,21 @@ def output_metadata(outcome: Written | Unchanged) -> dict[str, RawMetadata]:
             counts = asdict(outcome.merge)
             found |= {"outcome": "merged"} | {f"rows_{name}": n for name, n in counts.items()}
     return found
+
+
+def figures_metadata(fingerprint: Fingerprint) -> dict[str, RawMetadata]:
+    """The figures of stored rows."""
+    return {
+        "dagster/partition_row_count": fingerprint.rows,
+        "rows": fingerprint.rows,
+        "units": fingerprint.units,
+        "revenue": money(fingerprint.revenue_cents),
+        "revenue_cents": fingerprint.revenue_cents,
+        "stores": fingerprint.stores,
+        "products": fingerprint.products,
+        # Text: the sum of the row hashes outgrows the 64 bits that Dagster's integers have.
+        "checksum": str(fingerprint.checksum),
+    }
 
 
 def faults_metadata(report: FaultReport, *, has_stale_output: bool) -> dict[str, RawMetadata]:

@@ -122,6 +122,12 @@ def campaigns_over(session: Session, campaign_ids: Sequence[str]) -> Mapping[str
     return {row["campaign_id"]: ENDS[row["status"]] for row in rows if row["status"] in ENDS}
 
 
+def has_dagster(session: Session) -> bool:
+    """Whether Dagster keeps its events in this database."""
+    with session.use() as connection:
+        return bool(statements().has_dagster_events(connection))
+
+
 def is_under_way(session: Session, campaign_id: str) -> bool:
     """Whether Dagster still starts runs of the campaign."""
     with session.use() as connection:

@@ -26,6 +26,9 @@ FULL JOIN (
 ) AS seen ON seen.campaign_id = campaign.campaign_id
 ORDER BY 4 DESC, 1;
 
+-- name: has_dagster_events()$
+SELECT to_regclass('public.event_logs') IS NOT NULL;
+
 -- name: has_dagster_backfills()$
 SELECT to_regclass('public.bulk_actions') IS NOT NULL;
 
