@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from forecast_backfill.app.audit_seam import SeamRecords
+from forecast_backfill.app.export import ExportSource
 from forecast_backfill.app.reconcile import StoredView
 from forecast_backfill.core.errors import SettingRefused, WarehouseRefused
 from forecast_backfill.core.partition import DateRange, Partition
@@ -22,6 +23,7 @@ from forecast_backfill.ports import Dimensions, Engine, LandedSource, Prepared, 
 from forecast_backfill.settings import PREFIX, Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.digests import PostgresStored
+from forecast_backfill.warehouse.exported import PostgresExport
 from forecast_backfill.warehouse.partitions import PostgresWarehouse
 from forecast_backfill.warehouse.plan_facts import PostgresPlanFacts
 from forecast_backfill.warehouse.replica import Replica
@@ -126,6 +128,16 @@ def seam_records_of(settings: Settings, session: Session) -> SeamRecords:
     from forecast_backfill.warehouse_delta.stored import DeltaSeamRecords
 
     return DeltaSeamRecords(session, *_delta(settings))
+
+
+def export_source_of(settings: Settings, session: Session) -> ExportSource:
+    """What an export reads."""
+    if not settings.is_lakehouse:
+        return PostgresExport(session)
+    from forecast_backfill.warehouse_delta.exported import DeltaExport
+
+    log, _ = _delta(settings)
+    return DeltaExport(session, log)
 
 
 def plan_facts_of(settings: Settings, session: Session) -> PostgresPlanFacts:

@@ -25,6 +25,7 @@ VERBS: dict[str, str] = {
     "kill": "End backfill at once: nothing that began can commit.",
     "quarantine": "List, show and retry refused sources.",
     "reconcile": "Prove what is stored anew, and name the rows that differ.",
+    "export": "Write partitions as plain Parquet files, each one whole and proved.",
     "diagnose": "Find rows that were counted twice, in any PostgreSQL table.",
     "repair": "Collapse such rows to the newest version a key.",
     "rollback": "Put back what stood before a campaign, byte for byte.",

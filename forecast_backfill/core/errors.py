@@ -83,6 +83,10 @@ class RollbackMismatched(ForecastBackfillError):
     """A rollback did not come to the bytes that were there before; it was undone."""
 
 
+class ExportRefused(ForecastBackfillError):
+    """An export's folder cannot be written: it is full, forbidden, or another export's just now."""
+
+
 class DiskTooFull(ForecastBackfillError):
     """What a campaign may write does not fit on the disk; nothing was launched."""
 
