@@ -8,9 +8,9 @@ from functools import partial
 import click
 
 from forecast_backfill.app.campaign import plan_launch
-from forecast_backfill.cli.launch_room import refuse_without_room
+from forecast_backfill.app.launch_room import refuse_without_room
 from forecast_backfill.cli.launching import open_launchpad, run_launch
-from forecast_backfill.core.partition import DateRange
+from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.version import Winner
 from forecast_backfill.lakehouse_wiring import plan_facts_of, refuse_in_lakehouse
 from forecast_backfill.settings import Settings, load_settings
@@ -84,9 +84,8 @@ def command(
         dates = DateRange(start=start.date(), end=end.date())
         refuse_without_room(
             plan_facts_of(settings, pad.session),
-            dates,
-            _chosen(regions, settings),
-            reprocess=reprocess,
+            tuple(partitions_of(dates, _chosen(regions, settings))),
+            rewrites=reprocess,
         )
         return run_launch(pad, launch, reprocess=reprocess, watch=watch, as_json=as_json)
 

@@ -8,10 +8,12 @@ from datetime import datetime
 import click
 
 from forecast_backfill.app.campaign import plan_retry
+from forecast_backfill.app.launch_room import refuse_without_room
 from forecast_backfill.cli.launching import open_launchpad, run_launch
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
+from forecast_backfill.lakehouse_wiring import plan_facts_of
 from forecast_backfill.landing.reader import FileLanding
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.quarantines import (
@@ -80,7 +82,10 @@ def retry_command(everything: bool, watch: bool, as_json: bool) -> int:
     with open_launchpad(settings) as pad:
         refused = list_quarantines(pad.session)
         chosen = refused if everything else _changed(refused, settings)
-        plan = plan_retry(each.partition for each in chosen)
+        partitions = [each.partition for each in chosen]
+        plan = plan_retry(partitions)
+        facts = plan_facts_of(settings, pad.session)
+        refuse_without_room(facts, partitions, rewrites=False)
         return run_launch(pad, plan, reprocess=False, watch=watch, as_json=as_json)
 
 

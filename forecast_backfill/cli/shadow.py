@@ -10,6 +10,7 @@ from uuid import uuid4
 import click
 
 from forecast_backfill.app.fill_shadow import fill_all
+from forecast_backfill.app.launch_room import refuse_without_room
 from forecast_backfill.app.plan_shadow import ShadowPlan, plan_fill
 from forecast_backfill.app.shadow import Stepped, current, drop, revert, swap, validate
 from forecast_backfill.cli.launching import open_launchpad, run_launch
@@ -27,6 +28,7 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.shadow import ShadowState, held_definition, read_definition
 from forecast_backfill.core.shadow_check import DuePartition, require_followed
 from forecast_backfill.core.states import Workload
+from forecast_backfill.lakehouse_wiring import plan_facts_of
 from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.shadow_ports import By
@@ -97,6 +99,9 @@ def backfill_command(here: bool, watch: bool, reason: str, as_json: bool) -> int
         held = shadow.definition.is_held
         require_followed(shadow.shadow_id, shadow.state, is_held=held)
         due = wiring.shadows.due(shadow.shadow_id)
+        facts = plan_facts_of(settings, wiring.session)
+        # The shadow takes as much again of what is done as well.
+        refuse_without_room(facts, [each.partition for each in due], rewrites=True)
         calendar = calendar_in(wiring.session, settings, wiring.clock)
         plan = ShadowPlan(launch=None, beside=due)
         if not here:

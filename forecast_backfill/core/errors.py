@@ -88,7 +88,7 @@ class ExportRefused(ForecastBackfillError):
 
 
 class DiskTooFull(ForecastBackfillError):
-    """What a campaign may write does not fit on the disk; nothing was launched."""
+    """What a campaign may write does not fit on the disk; nothing was written."""
 
 
 class ShadowRefused(ForecastBackfillError):

@@ -80,7 +80,7 @@ def build_daily_demand(
                     reprocess=tags.get(REPROCESS_TAG) == "true",
                     winner=winner_of(tags),
                 )
-                request = register_backfill(context, request, wiring, batch_size=len(batch))
+                request = register_backfill(context, request, wiring, batch)
                 teller = Teller(context)
                 run_batch = run_batch_of(settings, open_spark_of(context, settings))
                 raise_unless_done(run_batch(batch, request, wiring.ports, teller.tell))

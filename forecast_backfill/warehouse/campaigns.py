@@ -100,6 +100,12 @@ def register_campaign(
     return number
 
 
+def is_registered(session: Session, campaign_id: str) -> bool:
+    """Whether it is recorded that the campaign was launched."""
+    with session.use() as connection:
+        return bool(statements().is_registered(connection, campaign_id=campaign_id))
+
+
 def list_campaigns(session: Session) -> tuple[Campaign, ...]:
     """Every campaign that was launched or that events tell of, the latest first."""
     with session.use() as connection:

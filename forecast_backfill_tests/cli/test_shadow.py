@@ -16,8 +16,9 @@ from forecast_backfill.app.campaign import PartitionSpan
 from forecast_backfill.cli import launching
 from forecast_backfill.cli.shadow import command
 from forecast_backfill.cli.status import command as status
-from forecast_backfill.core.errors import ShadowRefused, UsageRefused, WarehouseRefused
+from forecast_backfill.core.errors import DiskTooFull, ShadowRefused, UsageRefused, WarehouseRefused
 from forecast_backfill.core.partition import Partition
+from forecast_backfill.warehouse.plan_facts import PostgresPlanFacts
 from forecast_backfill_tests.app.campaigns import FIRST, settings_for
 from forecast_backfill_tests.app.rollbacks import A, B, Chain
 from forecast_backfill_tests.app.shadows import DEFINITION, columns
@@ -71,6 +72,16 @@ def test_a_shadow_goes_all_its_way_at_the_command_line(chain: Chain, tmp_path: P
     (told,) = json.loads(run("status", "--json").stdout)
     assert (told["state"], told["step"], told["reason"]) == ("dropped", "drop", "new columns")
     assert run("status").stdout.endswith("readers read daily_demand\n")
+
+
+def test_nothing_is_filled_on_a_disk_without_room_for_all_of_it(
+    chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr(PostgresPlanFacts, "free_bytes", lambda self: 2)
+        assert isinstance(run("backfill", "--here").exception, DiskTooFull)
+    assert fields("backfill", "--here")["filled"] == 2
 
 
 def test_what_differs_is_named_until_it_is_left_out_with_a_reason(

@@ -10,6 +10,9 @@ ON CONFLICT (campaign_id) DO UPDATE SET
     winner = excluded.winner
 RETURNING number;
 
+-- name: is_registered(campaign_id)$
+SELECT EXISTS (SELECT FROM campaign WHERE campaign_id = :campaign_id);
+
 -- name: list_campaigns()
 -- Campaigns that were launched here, and those (from the UI) that only their events tell of.
 SELECT coalesce(campaign.campaign_id, seen.campaign_id) AS campaign_id,
