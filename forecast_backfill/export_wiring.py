@@ -10,7 +10,7 @@ from pathlib import Path
 from forecast_backfill.app.export import ExportPorts, ExportSource
 from forecast_backfill.core.calendar import Calendar
 from forecast_backfill.core.states import Workload
-from forecast_backfill.export_files.folder import open_folder
+from forecast_backfill.export_files.open_folder import open_folder
 from forecast_backfill.lakehouse_wiring import export_source_of
 from forecast_backfill.ports import Clock
 from forecast_backfill.process_priority import lower_priority

@@ -8,16 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol
 
-from forecast_backfill.core.export import (
-    ExportManifest,
-    LeftOut,
-    Recorded,
-    Wanted,
-    decide,
-    ended,
-    under_way,
-    unlisted,
-)
+from forecast_backfill.core.export import LeftOut, Recorded, Wanted, decide
+from forecast_backfill.core.export_manifest import ExportManifest, ended, under_way, unlisted
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.ports import Clock, StreamedRows

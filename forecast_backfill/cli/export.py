@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from forecast_backfill.core.export import LeftOut, Wanted
 from forecast_backfill.core.partition import partitions_of
 from forecast_backfill.export_wiring import open_export
 from forecast_backfill.settings import load_settings
+from forecast_backfill.wiring import retry_interrupted
 
 SHOWN = 20
 
@@ -44,7 +46,7 @@ def command(
         dates = dates_of(start, end, wiring.calendar, verb="export FOLDER")
         refuse_long(dates, verb="export FOLDER")
         with wiring.into(folder) as ports:
-            done = export(partitions_of(dates, chosen), ports)
+            done = retry_interrupted(partial(export, list(partitions_of(dates, chosen)), ports))
     if as_json:
         click.echo(json.dumps(_fields(folder, done)))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,11 +15,40 @@ from forecast_backfill.app.export import Exported, ExportPorts, export
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.export_wiring import open_export
 from forecast_backfill.settings import Settings
-from forecast_backfill_tests.app.campaigns import FIRST
+from forecast_backfill_tests.app.campaigns import (
+    FIRST,
+    good_lines,
+    land_campaign,
+    run_campaign,
+    settings_for,
+)
+from forecast_backfill_tests.landing.hand_made import land
 
 DATES = DateRange(start=FIRST, end=FIRST + timedelta(days=2))
 PARTITIONS = list(partitions_of(DATES, ["R01", "R02"]))
 ONE, TWO, THREE, FOUR = PARTITIONS
+
+
+def exported_settings(url: str, home: Path, **changes: Any) -> Settings:
+    """Settings of a chain whose four partitions are built, of two rows and eight units each."""
+    land_campaign(home, PARTITIONS)
+    settings = settings_for(url, home, **{"backfill_nice": 0, **changes})
+    run_campaign(settings, PARTITIONS)
+    return settings
+
+
+def land_again(settings: Settings, partitions: list[Partition], *, quantity: str = "7") -> None:
+    """The partitions are landed and built with other units: 28 each."""
+    land_campaign(settings.home, partitions, quantity=quantity)
+    run_campaign(settings, partitions)
+
+
+def refuse_source(settings: Settings, partition: Partition) -> None:
+    """The partition's delivery now has a fault, and its last good output is stale."""
+    lines = good_lines(partition)
+    lines[0]["quantity"] = "many"
+    land(settings.landing_directory, partition, lines)
+    run_campaign(settings, [partition])
 
 
 class Frozen:
@@ -81,3 +111,19 @@ def read_rows(folder: Path) -> list[tuple[Any, ...]]:
 def place_of(partition: Partition) -> str:
     """Where the partition's file lies in the folder."""
     return f"date={partition.date}/region={partition.region}/daily_demand.parquet"
+
+
+PLACES = [place_of(each) for each in PARTITIONS]
+
+
+def units(folder: Path) -> Mapping[tuple[Any, ...], int]:
+    """Units by date and region, as DuckDB reads the folder."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for row in read_rows(folder):
+        found[row[:2]] += row[4]
+    return found
+
+
+def listed(folder: Path) -> list[tuple[str, str]]:
+    """Date and region of what the manifest lists as exported."""
+    return [(each["date"], each["region"]) for each in manifest_of(folder)["partitions"]]

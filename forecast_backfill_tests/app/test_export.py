@@ -2,72 +2,39 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forecast_backfill_tests.app.campaigns import (
-    good_lines,
-    land_campaign,
-    run_campaign,
-    settings_for,
-)
+from forecast_backfill_tests.app.campaigns import run_campaign
 from forecast_backfill_tests.app.exports import (
     FOUR,
     ONE,
-    PARTITIONS,
+    PLACES,
     THREE,
     TWO,
     contents,
+    exported_settings,
+    land_again,
+    listed,
     manifest_of,
     place_of,
     read_rows,
+    refuse_source,
     run_export,
 )
 from forecast_backfill_tests.landing.hand_made import land
 from forecast_backfill_tests.postgres.rows import fetch
 
-PLACES = [place_of(each) for each in PARTITIONS]
-
 
 @pytest.fixture
 def settings(database_url, tmp_path):
-    home = tmp_path / "home"
-    land_campaign(home, PARTITIONS)
-    settings = settings_for(database_url, home, backfill_nice=0)
-    run_campaign(settings, PARTITIONS)
-    return settings
+    return exported_settings(database_url, tmp_path / "home")
 
 
 @pytest.fixture
 def folder(tmp_path):
     return tmp_path / "export"
-
-
-def land_again(settings, partitions, *, quantity="7"):
-    land_campaign(settings.home, partitions, quantity=quantity)
-    run_campaign(settings, partitions)
-
-
-def refuse_source(settings, partition):
-    """The partition's delivery now has a fault, and its last good output is stale."""
-    lines = good_lines(partition)
-    lines[0]["quantity"] = "many"
-    land(settings.landing_directory, partition, lines)
-    run_campaign(settings, [partition])
-
-
-def units(folder):
-    found = Counter()
-    for row in read_rows(folder):
-        found[row[:2]] += row[4]
-    return found
-
-
-def listed(folder):
-    return [(each["date"], each["region"]) for each in manifest_of(folder)["partitions"]]
 
 
 def test_duckdb_reads_the_rows_that_the_table_has(settings, folder, database_url):
@@ -182,6 +149,7 @@ def test_another_range_is_added_beside_what_is_there(settings, folder):
         ("2026-11-02", "2026-12-01"),
         ("2026-11-03", "2026-12-02"),
     ]
+    assert manifest_of(folder)["oldest_as_of"] == "2026-12-01T04:30:00+00:00"
 
 
 def test_a_file_that_was_damaged_is_written_again(settings, folder):
@@ -205,109 +173,3 @@ def test_a_file_with_a_true_stamp_and_other_rows_is_written_again(settings, fold
     pq.write_table(other.replace_schema_metadata(rows.schema.metadata), file)
     assert [each.partition for each in run_export(settings, folder).written] == [ONE]
     assert contents(folder) == before
-
-
-class _Breaking:
-    """A folder that breaks at one point, as a crash would, from the second partition on."""
-
-    def __init__(self, folder):
-        self._folder = folder
-        self._done = 0
-
-    def __getattr__(self, name):
-        return getattr(self._folder, name)
-
-
-class BeforeTheRename(_Breaking):
-    def publish(self, partition):
-        self._done += 1
-        if self._done == 2:
-            raise KeyboardInterrupt
-        self._folder.publish(partition)
-
-    def discard(self, partition):
-        """A killed process discards nothing."""
-        if self._done != 2:
-            self._folder.discard(partition)
-
-
-class AfterTheRename(_Breaking):
-    def publish(self, partition):
-        self._folder.publish(partition)
-        self._done += 1
-        if self._done == 2:
-            raise KeyboardInterrupt
-
-
-class BeforeTheManifest(_Breaking):
-    def write_manifest(self, manifest):
-        self._done += 1
-        if self._done == 2:
-            raise KeyboardInterrupt
-        self._folder.write_manifest(manifest)
-
-
-class InTheFile(_Breaking):
-    def stage(self, wanted, rows):
-        self._done += 1
-        return self._folder.stage(wanted, rows if self._done == 1 else Torn(rows))
-
-    def discard(self, partition):
-        """A killed process discards nothing."""
-
-
-class Torn:
-    """Rows that end in the middle."""
-
-    def __init__(self, rows):
-        self._rows = rows
-        self.num_rows = rows.num_rows
-
-    def pieces(self):
-        for piece in self._rows.pieces():
-            yield piece.slice(0, 1)
-            raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(
-    ("broken_by", "new"),
-    [(BeforeTheRename, 1), (AfterTheRename, 2), (InTheFile, 1), (BeforeTheManifest, 4)],
-)
-def test_broken_off_anywhere_each_partition_is_whole_and_the_next_export_goes_on(
-    settings, folder, broken_by, new
-):
-    run_export(settings, folder)
-    old = contents(folder)
-    land_again(settings, PARTITIONS)
-    with pytest.raises(KeyboardInterrupt):
-        run_export(settings, folder, broken_by=broken_by)
-
-    found = contents(folder)
-    assert [place for place in PLACES if found[place] != old[place]] == PLACES[:new]
-    assert manifest_of(folder)["state"] == "under_way"
-    assert listed(folder) == []
-    assert sorted(units(folder).values()) == [8] * (4 - new) + [28] * new
-
-    done = run_export(settings, folder, day=2)
-    assert (len(done.unchanged), len(done.written)) == (new, 4 - new)
-    assert set(units(folder).values()) == {28}
-    assert manifest_of(folder)["state"] == "complete"
-    assert not list(folder.rglob("*.part"))
-
-
-def test_a_first_export_that_broke_off_is_known_as_ours_and_goes_on(settings, folder):
-    with pytest.raises(KeyboardInterrupt):
-        run_export(settings, folder, broken_by=InTheFile)
-    assert list(contents(folder)) == PLACES[:1]
-    assert len(run_export(settings, folder).written) == 3
-
-
-def test_what_a_broken_export_left_unlisted_is_done_along_by_one_of_another_range(settings, folder):
-    with pytest.raises(KeyboardInterrupt):
-        run_export(settings, folder, [ONE, TWO], broken_by=AfterTheRename)
-    refuse_source(settings, TWO)
-    done = run_export(settings, folder, [THREE])
-    assert [each.partition for each in done.written] == [THREE]
-    assert [each.partition for each in done.unchanged] == [ONE]
-    assert [each.partition for each in done.left_out] == [TWO]
-    assert list(contents(folder)) == [place_of(ONE), place_of(THREE)]
