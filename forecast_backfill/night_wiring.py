@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date as Date
 from datetime import timedelta
@@ -18,6 +18,7 @@ from forecast_backfill.lakehouse_wiring import demand_of
 from forecast_backfill.night_ports import Demand, Forecaster, NightPorts
 from forecast_backfill.night_values import Fitted, HorizonScore, TrainingData
 from forecast_backfill.notices.apprise_notifier import AppriseNotifier
+from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.accuracy import PostgresAccuracy
@@ -111,17 +112,21 @@ class NightWiring:
 @contextmanager
 def open_night(settings: Settings, *, workload: Workload, run_id: str) -> Iterator[NightWiring]:
     """Everything that the night's use cases need, closed at the end of the block."""
-    with open_session(settings, workload, is_bounded=True) as session:
+    with (
+        open_session(settings, workload, is_bounded=True) as session,
+        # A fit takes minutes: the looks that pace whoever else works for backfill go on beside it.
+        closing(PaceHealth(settings, session)) as health,
+    ):
         yield NightWiring(
             settings=settings,
-            ports=night_ports(settings, session),
+            ports=_night_ports(settings, session, health),
             session=session,
             workload=workload,
             run_id=run_id,
         )
 
 
-def night_ports(settings: Settings, session: Session) -> NightPorts:
+def _night_ports(settings: Settings, session: Session, health: PaceHealth) -> NightPorts:
     """The ports over one session."""
     clock = SystemClock()
     targets = {
@@ -140,7 +145,7 @@ def night_ports(settings: Settings, session: Session) -> NightPorts:
         accuracy=PostgresAccuracy(session),
         notices=PostgresNotices(session),
         notifier=AppriseNotifier(targets),
-        control=control_of(settings, session),
+        control=control_of(settings, session, health),
         slots=PostgresSlots(session),
         waits=PostgresWaits(session),
         clock=clock,

@@ -14,6 +14,7 @@ import pytest
 
 from forecast_backfill.core.pace import PaceLevel
 from forecast_backfill.core.states import Workload
+from forecast_backfill.night_wiring import open_night
 from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
@@ -92,6 +93,19 @@ def test_looks_go_on_while_a_partition_takes_long(session: Session):
         health()
         looks: set[datetime | None] = set()
         assert wait_until(lambda: looks.add(last_look(session)) or len(looks) >= 4, 20)
+
+
+def test_looks_go_on_while_a_refit_takes_long_and_end_with_it(
+    session: Session, database: str, tmp_path: Path
+):
+    settings = QUICK.model_copy(update={"database_url": database, "home": tmp_path})
+    with open_night(settings, workload=Workload.BACKFILL, run_id="r") as wiring:
+        wiring.ports.control.conditions(Workload.NIGHTLY)
+        assert not lookers()
+        wiring.ports.control.conditions(Workload.BACKFILL)
+        looks: set[datetime | None] = set()
+        assert wait_until(lambda: looks.add(last_look(session)) or len(looks) >= 4, 20)
+    assert wait_until(lambda: not lookers(), 30)
 
 
 def test_who_finds_it_done_does_not_look_again(session: Session):
