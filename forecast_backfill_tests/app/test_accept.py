@@ -139,6 +139,29 @@ def test_what_the_campaign_writes_after_that_can_be_rolled_back(chain: Chain) ->
     assert chain.everything() == before
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_the_campaign_writes_below_an_interrupted_acceptance_can_be_rolled_back(
+    chain: Chain, is_kept: bool
+) -> None:
+    """The accepted output is what stood before, though an earlier state is not freed yet."""
+    changed, same = THREE[0], THREE[1]
+    with pytest.raises(KeyboardInterrupt):
+        accepted(counting(chain, most=0))
+    assert left(chain.url) == (6, 6)
+    before = chain.everything()
+    # The same rows first: they need no copy, until others come.
+    for units in ({A: 2}, {A: 9}) if is_kept else ({A: 9}, {A: 8}):
+        chain.write(changed, units, campaign="summer")
+    chain.write(same, {A: 2}, campaign="summer")
+    assert [(names([each]), each.partition) for each in chain.roll_back("summer")] == [
+        (["RolledBack"], changed),
+        (["RolledBack"], same),
+    ]
+    assert chain.everything() == before
+    accepted(counting(chain))
+    assert left(chain.url) == (0, 3), "summer's are freed, spring's marks stay"
+
+
 def test_a_campaign_that_changed_nothing_is_refused(chain: Chain) -> None:
     with pytest.raises(UsageRefused, match="there is nothing to accept of 'winter'"):
         accepted(counting(chain), "winter")

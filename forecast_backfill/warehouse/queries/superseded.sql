@@ -1,7 +1,9 @@
 -- name: keep_superseded(date, region, workload, campaign_id, run_id, keeps_rows, rows, checksum, authority, source_version)!
 -- What stood before the campaign's first write is kept once. What somebody else wrote after that
--- takes its place when the campaign writes again. Rows that will be the same bytes again (the same
--- fingerprint under the same version) need no copy, until the campaign writes other ones.
+-- takes its place when the campaign writes again, and so does its own output once it is accepted,
+-- though the acceptance was interrupted before it came to the partition. Rows that will be the same
+-- bytes again (the same fingerprint under the same version) need no copy, until the campaign writes
+-- other ones.
 WITH before AS (
     SELECT coalesce(ledger.output, 'absent') AS output,
            coalesce(ledger.output_rows, 0) AS stored_rows,
@@ -9,7 +11,7 @@ WITH before AS (
                IS DISTINCT FROM (ledger.output_rows, ledger.output_checksum) AS is_other,
            coalesce(mark.is_kept, false) AS was_kept,
            mark.rolled_back_at IS NULL AND coalesce(ledger.output_writer = mark.campaign_id, false)
-               AS is_own,
+               AND NOT coalesce(mark.superseded_at <= accepted.accepted_at, false) AS is_own,
            coalesce((
                SELECT jsonb_object_agg(key, value) FROM jsonb_each(to_jsonb(ledger))
                WHERE key ^@ 'output_' OR key = 'is_merged'
@@ -18,6 +20,7 @@ WITH before AS (
     LEFT JOIN partition_ledger AS ledger ON ledger.date = :date AND ledger.region = :region
     LEFT JOIN superseded_partition AS mark
         ON mark.campaign_id = :campaign_id AND mark.date = :date AND mark.region = :region
+    LEFT JOIN campaign_acceptance AS accepted ON accepted.campaign_id = :campaign_id
 ), need AS (
     SELECT *, :keeps_rows AND output <> 'absent' AND NOT (is_own AND was_kept) AND (
         is_other OR EXISTS (
