@@ -113,7 +113,8 @@ def judge_rollback(
         return Left(
             partition=partition,
             reason=f"{_writer(stands)} has written it since",
-            next_command="nothing, the later rows stand; a later campaign is rolled back first",
+            next_command="nothing, what came later stands; a later campaign is rolled back first, "
+            "even one whose rows lost",
         )
     if stands.status is PartitionStatus.RUNNING and not stands.is_epoch_over:
         return Left(

@@ -144,7 +144,8 @@ def test_what_nightly_has_written_since_is_left_and_reported(chain: Chain) -> No
     assert outcome == Left(
         partition=ONE,
         reason="run-2 has written it since",
-        next_command="nothing, the later rows stand; a later campaign is rolled back first",
+        next_command="nothing, what came later stands; a later campaign is rolled back first, "
+        "even one whose rows lost",
     )
     assert chain.everything() == before
 
@@ -198,6 +199,24 @@ def test_a_merge_that_changed_nothing_is_undone_in_the_record(chain: Chain) -> N
     assert chain.rows() == before[0]
     assert names(chain.roll_back("late")) == ["RolledBack"]
     assert chain.everything() == before
+
+
+def test_a_merge_that_lost_goes_back_before_the_campaign_that_it_lost_to(chain: Chain) -> None:
+    """Its statement counts, should the winner's rows go: without a rollback it would be lost."""
+    chain.write(ONE, {A: 1})
+    first = chain.everything()
+    chain.write(ONE, {A: 8}, campaign="fix", winner=Winner.CORRECTION, exported=3)
+    second = chain.everything()
+    chain.write(ONE, {A: 9, B: 9}, campaign="late", winner=Winner.LIVE, exported=2)
+    assert chain.rows() == second[0]
+    (left,) = chain.roll_back("fix")
+    assert isinstance(left, Left)
+    assert left.reason == "late has written it since"
+    assert "a later campaign is rolled back first, even one whose rows lost" in left.next_command
+    assert names(chain.roll_back("late")) == ["RolledBack"]
+    assert chain.everything() == second
+    assert names(chain.roll_back("fix")) == ["RolledBack"]
+    assert chain.everything() == first
 
 
 def test_rows_of_somebody_unknown_keep_a_partition_from_going_back(chain: Chain) -> None:
