@@ -100,7 +100,7 @@ def warehouse_of(settings: Settings, session: Session, target: Target) -> Wareho
         )
     from forecast_backfill.warehouse_delta.partitions import DeltaWarehouse
 
-    return DeltaWarehouse(session, *_delta(settings), lambda: uuid4().hex)
+    return DeltaWarehouse(session, *_delta(settings, makes=True), lambda: uuid4().hex)
 
 
 def demand_of(settings: Settings, session: Session, replica: Replica | None) -> Demand:
@@ -157,8 +157,9 @@ def refuse_in_lakehouse(settings: Settings, what: str, *, next_command: str) -> 
         )
 
 
-def _delta(settings: Settings) -> tuple[DeltaLog, ReadBack]:
+def _delta(settings: Settings, *, makes: bool = False) -> tuple[DeltaLog, ReadBack]:
+    # Only who writes may begin the table: a wrong folder is not made by looking at it.
     from forecast_backfill.warehouse_delta.delta_log import DeltaLog
     from forecast_backfill.warehouse_delta.read_back import ReadBack
 
-    return DeltaLog(settings.lakehouse_directory), ReadBack()
+    return DeltaLog(settings.lakehouse_directory, makes=makes), ReadBack()

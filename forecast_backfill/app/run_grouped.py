@@ -17,7 +17,6 @@ from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.errors import (
     DatabaseInterrupted,
     EpochRaised,
-    ForecastBackfillError,
     PartitionLeased,
 )
 from forecast_backfill.core.outcome import Outcome
@@ -123,8 +122,9 @@ class _Batch:
             left = list(self.held)
         except DatabaseInterrupted:
             raise
-        except ForecastBackfillError:
-            # One of them is another run's by now, or the end of a commit was lost on the way.
+        except Exception:  # noqa: BLE001 — what goes wrong for one must not cost the others
+            # One of them is another run's by now, or the end of a commit was lost on the way. What
+            # concerns all (a full disk) is told of each when it is tried alone.
             left = list(self.held)
         self.group.clear()
         held, self.held = self.held, {}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date as Date
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,34 @@ from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 from forecast_backfill.warehouse.windows import elsewhere
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
-from forecast_backfill.warehouse_delta.demand_file import data_version_of, partition_of
+from forecast_backfill.warehouse_delta.demand_file import data_version_of, home_of
 from forecast_backfill.warehouse_delta.read_back import ReadBack
 
 LOOKS = 4
 WAIT_SECONDS = 0.5
 """Between looks: a commit to the ledger follows that to the table within milliseconds."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Stored:
+    """What a partition's file holds, and the sums that prove it to be what the ledger has."""
+
+    units: dict[str, int] = field(default_factory=dict[str, int])
+    rows: int = 0
+    row_hashes: int = 0
+
+    @property
+    def proof(self) -> tuple[int, int, int]:
+        """Rows, units and checksum."""
+        return self.rows, sum(self.units.values()), self.row_hashes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vouched:
+    """What the ledger vouches for: a version of the content, and its rows, units and checksum."""
+
+    data_version: str
+    proof: tuple[int, int, int]
 
 
 class DeltaDemand:
@@ -47,22 +71,63 @@ class DeltaDemand:
     def _read(
         self, window: DateRange, *, region: str | None, is_current: bool
     ) -> Sequence[WindowUnits]:
+        refusal: WarehouseRefused | None = None
         for look in range(LOOKS):
             if look:
                 time.sleep(WAIT_SECONDS)
-            versions = self._recorded(window, region, is_current)
-            self._log.reload()
-            files = _by_partition(
-                self._log.files_in(window, None if region is None else [region]), versions
-            )
-            strange = _strange(versions, files)
-            if strange is None:
-                return self._units(versions, [each for found in files.values() for each in found])
-        raise _not_vouched_for(strange)
+            vouched = self._vouched(window, region, is_current)
+            try:
+                return self._look(window, region, vouched)
+            except WarehouseRefused as error:
+                # A writer was between its two commits, or VACUUM took what it had replaced.
+                refusal = error
+        assert refusal is not None, "every look ends or is refused"
+        raise refusal
 
-    def _recorded(
+    def _look(
+        self, window: DateRange, region: str | None, vouched: Mapping[Partition, Vouched]
+    ) -> Sequence[WindowUnits]:
+        self._log.reload()
+        files = self._files(window, region, vouched)
+        stored: dict[Partition, Stored] = defaultdict(Stored)
+        for row in self._reader.read("proved_units", files):
+            each = stored[Partition(date=Date.fromisoformat(row["date"]), region=row["region"])]
+            each.units[row["demand_group"]] = row["units"]
+            each.rows += row["rows"]
+            each.row_hashes += int(row["row_hashes"])
+        for partition, wanted in vouched.items():
+            if stored[partition].proof != wanted.proof:
+                raise _not_vouched_for(partition, _OTHER_ROWS)
+        return tuple(
+            WindowUnits(
+                partition=partition,
+                data_version=wanted.data_version,
+                units=stored[partition].units,
+            )
+            for partition, wanted in vouched.items()
+        )
+
+    def _files(
+        self, window: DateRange, region: str | None, vouched: Mapping[Partition, Vouched]
+    ) -> list[Path]:
+        """The one file of each partition, which the ledger vouches for by its name."""
+        named = self._log.files_in(window, None if region is None else [region])
+        found: dict[Partition | None, list[Path]] = defaultdict(list)
+        for file in named:
+            found[home_of(file)].append(file)
+        # A foreign file outside of the partitions' folders: whose it is, the log itself says.
+        is_foreign = bool(found.pop(None, ()))
+        chosen: list[Path] = []
+        for partition, wanted in vouched.items():
+            files = self._log.files_of(partition) if is_foreign else found[partition]
+            if [data_version_of(each) for each in files] != [wanted.data_version]:
+                raise _not_vouched_for(partition, _OTHER_FILES)
+            chosen += files
+        return chosen
+
+    def _vouched(
         self, window: DateRange, region: str | None, is_current: bool
-    ) -> dict[Partition, str]:
+    ) -> dict[Partition, Vouched]:
         with self._session.use() as connection:
             rows: list[Mapping[str, Any]] = list(
                 statements().readable_outputs(
@@ -73,54 +138,34 @@ class DeltaDemand:
                     is_current=is_current,
                 )
             )
-        versions: dict[Partition, str] = {}
+        vouched: dict[Partition, Vouched] = {}
         for row in rows:
             partition = Partition(date=row["date"], region=row["region"])
             if not is_in_lakehouse(row["code_version"]):
                 raise elsewhere(partition, where="PostgreSQL")
-            versions[partition] = row["data_version"]
-        return versions
-
-    def _units(
-        self, versions: Mapping[Partition, str], files: Sequence[Path]
-    ) -> tuple[WindowUnits, ...]:
-        units: dict[Partition, dict[str, int]] = defaultdict(dict)
-        for row in self._reader.read("units", files):
-            partition = Partition(date=Date.fromisoformat(row["date"]), region=row["region"])
-            units[partition][row["demand_group"]] = row["units"]
-        return tuple(
-            WindowUnits(partition=partition, data_version=version, units=units.get(partition, {}))
-            for partition, version in versions.items()
-        )
+            vouched[partition] = Vouched(
+                data_version=row["data_version"],
+                proof=(row["rows"], int(row["units"]), int(row["checksum"])),
+            )
+        return vouched
 
 
-def _by_partition(
-    files: Sequence[Path], wanted: Mapping[Partition, str]
-) -> dict[Partition, list[Path]]:
-    found: dict[Partition, list[Path]] = defaultdict(list)
-    for file in files:
-        partition = partition_of(file)
-        if partition in wanted:
-            found[partition].append(file)
-    return found
+_OTHER_FILES = (
+    "the Delta table holds other files of a partition than the ledger vouches for: a writer was "
+    "lost between the two, or somebody else writes to the table"
+)
+_OTHER_ROWS = (
+    "the rows in a partition's file are not those that the ledger vouches for: the file was "
+    "changed in its place"
+)
 
 
-def _strange(
-    versions: Mapping[Partition, str], files: Mapping[Partition, list[Path]]
-) -> Partition | None:
-    """The first partition of which the table holds another version than the ledger has."""
-    for partition, version in versions.items():
-        if [data_version_of(each) for each in files.get(partition, [])] != [version]:
-            return partition
-    return None
-
-
-def _not_vouched_for(partition: Partition) -> WarehouseRefused:
+def _not_vouched_for(partition: Partition, why: str) -> WarehouseRefused:
+    after = partition.date + timedelta(days=1)
     return WarehouseRefused(
         "a window cannot be read",
-        why="the Delta table holds other files of a partition than the ledger vouches for: a "
-        "writer was lost between the two, or somebody else writes to the table",
-        next_command=f"forecast-backfill backfill --reprocess --from {partition.date} --to … "
-        f"--regions {partition.region}, which adopts or rewrites it",
+        why=why,
+        next_command=f"forecast-backfill backfill --reprocess --from {partition.date} "
+        f"--to {after} --regions {partition.region}, which adopts or rewrites it",
         partition=partition,
     )

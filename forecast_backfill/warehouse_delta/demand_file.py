@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import date as Date
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.version import Version
 from forecast_backfill.ports import StreamedRows
 from forecast_backfill.warehouse.copy_rows import ROW_COLUMNS, pieces_of
+from forecast_backfill.warehouse_delta.told import file_told
 
 STAMP = b"forecast_backfill"
 GROUP_ROWS = 131_072
@@ -69,9 +72,17 @@ def folder_of(partition: Partition) -> str:
 
 
 def partition_of(file: Path) -> Partition:
-    """The partition whose folder the file lies in."""
+    """The partition whose folder the file lies in. Raises ValueError outside of such a folder."""
     date, region = (part.partition("=")[2] for part in file.parts[-3:-1])
     return Partition(date=Date.fromisoformat(date), region=region)
+
+
+def home_of(file: Path) -> Partition | None:
+    """The partition whose folder the file lies in; None for a foreign file outside of them."""
+    try:
+        return partition_of(file)
+    except ValueError:
+        return None
 
 
 def data_version_of(file: Path) -> str:
@@ -89,21 +100,34 @@ def write_file(
     """Write `rows` as a file that no reader knows yet; it is on the disk afterwards.
 
     What comes in pieces is written as it comes. `look` is asked at each; what it raises ends the
-    writing, as does what the rows raise, and then nothing is left of the file.
+    writing, as does what the rows raise, and then nothing is left of the file. Raises
+    WarehouseRefused where the disk does not take it.
     """
     folder = directory / folder_of(stamp.partition)
-    folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{stamp.fingerprint.data_version}-{name}.parquet"
     schema = FILE_SCHEMA.with_metadata({STAMP: stamp.text.encode()})
-    try:
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for table in _gathered(pieces_of(rows), look):
-                writer.write_table(_with_version(table, stamp).cast(schema))
-        sync([file, folder])
-    except BaseException:
-        file.unlink(missing_ok=True)
-        raise
+    with ExitStack() as undo:
+        told = partial(file_told, directory, stamp.partition)
+        with told():
+            folder.mkdir(parents=True, exist_ok=True)
+            writer = pq.ParquetWriter(file, schema, compression="zstd")
+        undo.callback(file.unlink, missing_ok=True)
+        undo.callback(_close, writer)
+        for table in _gathered(pieces_of(rows), look):
+            piece = _with_version(table, stamp).cast(schema)
+            with told():
+                writer.write_table(piece)
+        with told():
+            writer.close()
+            sync([file, folder])
+        undo.pop_all()
     return file
+
+
+def _close(writer: pq.ParquetWriter) -> None:
+    # Of a file that is given up: what cannot be written any more does not matter.
+    with suppress(OSError, pa.ArrowException):
+        writer.close()
 
 
 def _gathered(pieces: Iterable[pa.Table], look: Callable[[], object]) -> Iterator[pa.Table]:
@@ -125,16 +149,16 @@ def read_stamp(file: Path) -> str | None:
     except (OSError, pa.ArrowException):
         return None
     stamp = metadata.get(STAMP)
-    return None if stamp is None else stamp.decode()
+    return None if stamp is None else stamp.decode(errors="replace")
 
 
 def rows_of(file: Path) -> int | None:
-    """The rows of a file by its footer; None where the file is gone or broken."""
+    """The rows of a file, read to its end; None where the file is gone or broken anywhere."""
     try:
-        rows: int = pq.read_metadata(file).num_rows
+        with pq.ParquetFile(file) as opened:
+            return sum(each.num_rows for each in opened.iter_batches())
     except (OSError, pa.ArrowException):
         return None
-    return rows
 
 
 def sync(paths: Sequence[Path]) -> None:

@@ -25,6 +25,7 @@ from forecast_backfill.warehouse_delta.delta_log import Change, DeltaLog
 from forecast_backfill.warehouse_delta.demand_file import Stamp, read_stamp, rows_of, write_file
 from forecast_backfill.warehouse_delta.group import Group, Staged, record, record_and_publish
 from forecast_backfill.warehouse_delta.read_back import ReadBack, fingerprint_of
+from forecast_backfill.warehouse_delta.same_table import refuse_other_table
 
 
 class DeltaWarehouse:
@@ -117,7 +118,7 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         """
         assert self._becomes is not None, "what is superseded is looked at first"
         stamp = Stamp(partition=self._partition, fingerprint=self._becomes, version=version)
-        self._log.reload()
+        self._reload()
         self._seen = self._log.files_of(self._partition)
         self._current = self._find_same(stamp)
         if self._current is not None:
@@ -134,6 +135,16 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         self._unpublished = self._current
         return replaced
 
+    def _reload(self) -> None:
+        while True:
+            if not self._log.is_known:
+                refuse_other_table(self._connection, self._log, self._partition, self._request)
+                self._log.is_known = True
+            self._log.reload()
+            if self._log.is_known:
+                return
+            # The table has been taken away under this process.
+
     def _look(self) -> None:
         # A kill ends a commit in flight with its session, which nothing else would tell a stream.
         self._connection.execute("SELECT 1")
@@ -142,7 +153,10 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         if len(self._seen) != 1 or read_stamp(self._seen[0]) != stamp.text:
             return None
         # The footer only states it; the columns prove it.
-        found, version = self._reader.summary(self._seen), stamp.version
+        try:
+            found, version = self._reader.summary(self._seen), stamp.version
+        except WarehouseRefused:
+            return None
         is_same = fingerprint_of(found) == stamp.fingerprint
         is_same = is_same and found["row_hashes"] == stamp.fingerprint.checksum
         if found["rows"]:
@@ -174,7 +188,11 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
             return
         file, self._unpublished = self._unpublished, None
         change = Change(
-            partition=partition, file=file, rows=completion.fingerprint.rows, seen=self._seen
+            partition=partition,
+            file=file,
+            rows=completion.fingerprint.rows,
+            seen=self._seen,
+            size=file.stat().st_size,
         )
         staged = Staged(
             change=change,

@@ -12,7 +12,9 @@ import aiosql
 from forecast_backfill.core.digest_tree import CONTENT_COLUMNS
 from forecast_backfill.core.errors import WarehouseRefused
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, Fingerprint
+from forecast_backfill.warehouse_delta.demand_file import home_of, rows_of
 from forecast_backfill.warehouse_delta.packages import load_duckdb
+from forecast_backfill.warehouse_delta.told import brief, repair_command
 
 _BOOLEANS = ("on_display", "on_mailer")
 
@@ -65,22 +67,19 @@ class ReadBack:
 
     def read(self, query: str, files: Iterable[Path]) -> list[dict[str, Any]]:
         """The rows of the named query over the files; none where there is no file."""
-        paths = [str(each) for each in files]
-        if not paths:
+        places = list(files)
+        if not places:
             return []
         text: str = getattr(self._queries, query).sql
         for name, part in _PARTS.items():
             text = text.replace(name, part)
         try:
-            cursor = self._connection.execute(text, {"files": paths})
+            cursor = self._connection.execute(text, {"files": [str(each) for each in places]})
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
         except load_duckdb().Error as error:
-            raise WarehouseRefused(
-                "files of the lakehouse cannot be read",
-                why=" ".join(str(error).split())[:300],
-                next_command="forecast-backfill reconcile --repair",
-            ) from error
+            raise _unreadable(places, error) from error
         names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def fingerprint(self, files: Sequence[Path]) -> Fingerprint:
         """The canonical fingerprint, recomputed from the stored columns."""
@@ -90,6 +89,20 @@ class ReadBack:
         """The fingerprint with the sum of the stored row hashes and the range of versions."""
         found = self.read("fingerprint", files)
         return found[0] if found else dict.fromkeys((*_FINGERPRINT, "row_hashes"), 0)
+
+
+def _unreadable(files: Sequence[Path], error: Exception) -> WarehouseRefused:
+    """The error with the partition of the first file that is gone or broken, where there is one."""
+    broken = next((each for each in files if rows_of(each) is None), None)
+    partition = None if broken is None else home_of(broken)
+    return WarehouseRefused(
+        "files of the lakehouse cannot be read",
+        why=brief(error),
+        next_command="forecast-backfill reconcile --repair"
+        if partition is None
+        else repair_command(partition),
+        partition=partition,
+    )
 
 
 _FINGERPRINT = ("rows", "checksum", "units", "revenue_cents", "stores", "products")
