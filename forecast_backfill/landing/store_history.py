@@ -60,11 +60,6 @@ def refuse_contradictions(rows: Iterable[StoreRegion], name: str) -> None:
         )
 
 
-def regions_on(rows: Iterable[StoreRegion], day: Date) -> dict[str, str]:
-    """The region of every store that has one on `day`."""
-    return {row.store_id: row.region for row in rows if day in row.validity}
-
-
 def current_regions(rows: Sequence[StoreRegion]) -> dict[str, str]:
     """The region of every store by its latest row, in the order in which the stores came."""
     latest = sorted(rows, key=lambda row: row.validity.start or Date.min)
