@@ -38,8 +38,11 @@ from forecast_backfill.dagster_defs.logging_events import log_events
 from forecast_backfill.dagster_defs.metadata import (
     RawMetadata,
     faults_metadata,
+    intact_words,
     mismatch_metadata,
     output_metadata,
+    parity_words,
+    show_command,
 )
 from forecast_backfill.dagster_defs.partition_keys import DATE_DIMENSION, REGION_DIMENSION
 
@@ -69,14 +72,19 @@ def events_of(outcome: Outcome) -> Iterator[Event]:
     """The events of one outcome.
 
     An unchanged partition is materialized too, with the data version that it had: without an event
-    of its own Dagster would count a partition that is current as failed. A refused or failed one
-    was not judged, so its checks stay without an evaluation.
+    of its own Dagster would count a partition that is current as failed. A check that was not
+    judged says so: Dagster planned it, and would show it as one that crashed. That is what it shows
+    where the attempt ended in an error, and rightly.
     """
     match outcome:
         case Written() | Unchanged():
             yield _materialization(outcome)
-            yield _check(SOURCE_INTACT, outcome.partition, passed=True)
-            yield _check(RECONCILE_PARITY, outcome.partition, passed=True)
+            yield _check(
+                SOURCE_INTACT, outcome.partition, passed=True, description=intact_words(outcome)
+            )
+            yield _check(
+                RECONCILE_PARITY, outcome.partition, passed=True, description=parity_words(outcome)
+            )
         case Quarantined(partition=partition, report=report):
             yield _check(
                 SOURCE_INTACT,
@@ -85,6 +93,8 @@ def events_of(outcome: Outcome) -> Iterator[Event]:
                 description=report.summary,
                 metadata=faults_metadata(report, has_stale_output=outcome.has_stale_output),
             )
+            why = "the source was refused, so nothing was stored"
+            yield _not_judged(RECONCILE_PARITY, partition, why, show_command(partition))
         case Mismatched(partition=partition, mismatch=mismatch):
             yield _check(SOURCE_INTACT, partition, passed=True)
             yield _check(
@@ -94,7 +104,10 @@ def events_of(outcome: Outcome) -> Iterator[Event]:
                 description=f"{mismatch.kind}: {mismatch.reason}",
                 metadata=mismatch_metadata(mismatch),
             )
-        case Refused() | Failed():
+        case Refused(partition=partition, refusal=refusal):
+            for name in (SOURCE_INTACT, RECONCILE_PARITY):
+                yield _not_judged(name, partition, refusal.reason, refusal.next_command)
+        case Failed():
             return
         case _:
             assert_never(outcome)
@@ -140,6 +153,7 @@ def _check(
     partition: Partition,
     *,
     passed: bool,
+    severity: AssetCheckSeverity = AssetCheckSeverity.ERROR,
     description: str | None = None,
     metadata: Mapping[str, RawMetadata] | None = None,
 ) -> AssetCheckEvaluation:
@@ -148,7 +162,20 @@ def _check(
         check_name=name,
         passed=passed,
         partition=dagster_key(partition),
-        severity=AssetCheckSeverity.ERROR,
+        severity=severity,
         description=description,
         metadata=metadata,
+    )
+
+
+def _not_judged(
+    name: str, partition: Partition, why: str, next_command: str
+) -> AssetCheckEvaluation:
+    return _check(
+        name,
+        partition,
+        passed=False,
+        severity=AssetCheckSeverity.WARN,
+        description=f"not judged: {why}",
+        metadata={"next": next_command},
     )

@@ -14,6 +14,7 @@ from dagster import (
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.outcome import Unchanged, Written
 from forecast_backfill.core.parity import Mismatch
+from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.source import Fault, FaultReport
 
 RawMetadata = MetadataValue | str | int | float | bool
@@ -74,6 +75,27 @@ def figures_metadata(fingerprint: Fingerprint) -> dict[str, RawMetadata]:
     }
 
 
+def intact_words(outcome: Written | Unchanged) -> str:
+    """What passing `source_intact` says of the partition."""
+    if isinstance(outcome, Unchanged):
+        return "the source is the one that was read before"
+    return f"{outcome.lines:,} lines, as the manifest says"
+
+
+def parity_words(outcome: Written | Unchanged) -> str:
+    """What passing `reconcile_parity` says of the partition."""
+    stored = outcome.fingerprint
+    figures = f"{stored.rows:,} rows, {stored.units:,} units, revenue {money(stored.revenue_cents)}"
+    if isinstance(outcome, Unchanged):
+        return f"{figures}: unchanged since it was reconciled"
+    return f"{figures}: stored as {'read' if outcome.merge is None else 'merged'}"
+
+
+def show_command(partition: Partition) -> str:
+    """The command that shows everything about a refused source."""
+    return f"forecast-backfill quarantine show {partition.date} {partition.region}"
+
+
 def faults_metadata(report: FaultReport, *, has_stale_output: bool) -> dict[str, RawMetadata]:
     """Why a source was refused: the first fault in plain sight, the kept ones as a table."""
     first = report.kept[0]
@@ -92,6 +114,7 @@ def faults_metadata(report: FaultReport, *, has_stale_output: bool) -> dict[str,
             records=[_fault_record(fault) for fault in report.kept], schema=FAULT_SCHEMA
         ),
         "older_output": "stale, still readable" if has_stale_output else "none",
+        "next": "repair the source, then: forecast-backfill quarantine retry",
     }
 
 

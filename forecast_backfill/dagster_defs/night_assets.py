@@ -33,6 +33,7 @@ from forecast_backfill.app.sketch_model import sketch_model
 from forecast_backfill.core.seal import Seal
 from forecast_backfill.dagster_defs.asset_bodies import NIGHT_GROUP, accepted_previews, night_run
 from forecast_backfill.dagster_defs.batch import BatchRefused, dates_of
+from forecast_backfill.dagster_defs.contract_words import contract_words
 from forecast_backfill.dagster_defs.events import DAILY_DEMAND
 from forecast_backfill.dagster_defs.logging_events import log_events
 from forecast_backfill.dagster_defs.night_metadata import (
@@ -136,12 +137,15 @@ def build_training_window(settings: Settings, dates: DailyPartitionsDefinition) 
         with night_run(context, settings) as run:
             (day,) = one_date(context, dates)
             verdict = close_window(day, request=run.request, ports=run.ports)
-        metadata = window_metadata(verdict)
+        metadata, words = window_metadata(verdict), contract_words(verdict)
+        if not verdict.is_trainable:
+            # Dagster ends the run with a stack trace of its own, which names only the check.
+            context.log.error(f"no fit of {day}: {words}")
         check = AssetCheckResult(
             check_name=COMPLETENESS_CONTRACT,
             passed=verdict.is_trainable,
             metadata=metadata,
-            description="; ".join(verdict.reasons) or "complete",
+            description=words,
         )
         return MaterializeResult(
             metadata=metadata,

@@ -11,6 +11,7 @@ from forecast_backfill.app.sketch_model import SeriesSketch
 from forecast_backfill.core.coverage import CellState, LeftOut
 from forecast_backfill.core.publication import NothingToPublish, Publication
 from forecast_backfill.core.seal import Seal
+from forecast_backfill.dagster_defs.contract_words import next_command, shortened
 from forecast_backfill.dagster_defs.metadata import RawMetadata
 from forecast_backfill.dagster_defs.plots import heat_map, line_plot
 from forecast_backfill.night_values import Accuracy, HorizonScore, TrainedModel, WindowVerdict
@@ -40,7 +41,8 @@ def window_metadata(verdict: WindowVerdict) -> dict[str, RawMetadata]:
     """The verdict with every exclusion and its reason, as a table and as a heat map."""
     return {
         "verdict": verdict.kind.value,
-        "reasons": _sentence(verdict.reasons),
+        "reasons": shortened(verdict.reasons),
+        "next": next_command(verdict) or "none",
         "window": f"{min(verdict.window)} … {verdict.date}",
         "expected": verdict.expected,
         "left_out": len(verdict.left_out),
@@ -50,6 +52,9 @@ def window_metadata(verdict: WindowVerdict) -> dict[str, RawMetadata]:
         "override": "none"
         if verdict.override is None
         else f"{verdict.override.by}: {verdict.override.reason}",
+        "all_reasons": MetadataValue.md(
+            "\n".join(f"- {each}" for each in verdict.reasons) or "none"
+        ),
         "exclusions": MetadataValue.md(_exclusions(verdict.left_out)),
         "stale_but_used": MetadataValue.md(_exclusions(verdict.stale_used)),
         "coverage": MetadataValue.md(_coverage(verdict)),
@@ -180,6 +185,10 @@ def _number(name: str, value: float | None) -> dict[str, RawMetadata]:
 def _sentence(lines: Sequence[str]) -> str:
     """Short lists as plain text: Markdown is one click away from view."""
     return "; ".join(lines) or "none"
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {each}" for each in lines) or "none"
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

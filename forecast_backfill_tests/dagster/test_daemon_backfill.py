@@ -10,7 +10,13 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from dagster import AssetCheckKey, AssetKey, DagsterInstance, DagsterRunStatus
+from dagster import (
+    AssetCheckKey,
+    AssetCheckSeverity,
+    AssetKey,
+    DagsterInstance,
+    DagsterRunStatus,
+)
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from forecast_backfill.app.campaign import BackfillState
@@ -142,6 +148,19 @@ def test_a_passed_check_counts_for_the_latest_materialization_of_its_partition(
     assert sorted(str(each.partition_key) for each in good) == GOOD_KEYS
     assert all(each.is_current for each in good)
     assert all(each.latest_materialization_storage_id is not None for each in good)
+
+
+def test_parity_of_a_refused_source_is_shown_as_not_judged_instead_of_crashed(
+    status: str, instance: DagsterInstance
+) -> None:
+    key = AssetCheckKey(AssetKey("daily_demand"), "reconcile_parity")
+    found = instance.event_log_storage.get_asset_check_partition_info([key])
+    statuses = {str(each.partition_key): each.latest_execution_status for each in found}
+    failed = AssetCheckExecutionRecordStatus.FAILED
+    shown = sorted(key for key, status in statuses.items() if status is failed)
+    assert shown == sorted([format_key(COMMA), format_key(UNMANIFESTED)])
+    told = evaluations(instance, "reconcile_parity")
+    assert {told[key].severity for key in shown} == {AssetCheckSeverity.WARN}
 
 
 def test_runs_with_a_quarantined_partition_fail_with_a_summary_of_one_screen(

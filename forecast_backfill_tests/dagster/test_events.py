@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from dagster import AssetCheckEvaluation, AssetMaterialization
+from dagster import AssetCheckEvaluation, AssetCheckSeverity, AssetMaterialization
 
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.identity import OutputIdentity
@@ -97,7 +97,7 @@ def test_an_unchanged_partition_is_materialized_with_the_data_version_that_it_ha
 
 
 def test_a_quarantined_partition_fails_source_intact_and_is_not_materialized() -> None:
-    (only,) = events_of(QUARANTINED)
+    only, _ = events_of(QUARANTINED)
     assert isinstance(only, AssetCheckEvaluation)
     assert (only.check_name, only.passed, only.partition) == (
         "source_intact",
@@ -116,7 +116,8 @@ def test_a_quarantined_partition_fails_source_intact_and_is_not_materialized() -
 
 
 def test_every_kept_fault_is_a_row_of_the_table() -> None:
-    (only,) = events_of(QUARANTINED)
+    only, _ = events_of(QUARANTINED)
+    assert isinstance(only, AssetCheckEvaluation)
     records = only.metadata["fault_table"].records
     assert [record.data for record in records] == [
         {
@@ -141,10 +142,42 @@ def test_a_mismatch_fails_reconcile_parity_with_both_sides_and_is_not_materializ
     assert not any(isinstance(each, AssetMaterialization) for each in events)
 
 
-def test_a_refused_or_failed_partition_was_not_judged_so_no_check_speaks() -> None:
+def test_parity_of_a_quarantined_partition_warns_that_it_was_not_judged() -> None:
+    """Without an evaluation Dagster shows the check as one that crashed."""
+    _, parity = events_of(QUARANTINED)
+    assert isinstance(parity, AssetCheckEvaluation)
+    assert (parity.check_name, parity.passed) == ("reconcile_parity", False)
+    assert parity.severity is AssetCheckSeverity.WARN
+    assert parity.description == "not judged: the source was refused, so nothing was stored"
+    assert parity.metadata["next"].value == "forecast-backfill quarantine show 2026-03-01 R07"
+
+
+def test_both_checks_of_a_refused_partition_warn_with_the_reason_and_the_next_command() -> None:
     refusal = SeamRefusal(owner=Workload.NIGHTLY, reason="nightly owns it", next_command="x")
-    assert list(events_of(Refused(partition=DAY, refusal=refusal))) == []
+    events = list(events_of(Refused(partition=DAY, refusal=refusal)))
+    assert checks(events) == {"source_intact": False, "reconcile_parity": False}
+    for each in events:
+        assert isinstance(each, AssetCheckEvaluation)
+        assert each.severity is AssetCheckSeverity.WARN
+        assert each.description == "not judged: nightly owns it"
+        assert each.metadata["next"].value == "x"
+
+
+def test_no_check_speaks_of_an_attempt_that_ended_in_an_error() -> None:
     assert list(events_of(Failed(partition=DAY, reason="boom"))) == []
+
+
+def test_passed_checks_say_what_they_saw() -> None:
+    said = [each.description for each in [*events_of(WRITTEN)][1:]]
+    assert said == [
+        "9 lines, as the manifest says",
+        "3 rows, 7 units, revenue 1,234.56: stored as read",
+    ]
+    said = [each.description for each in [*events_of(UNCHANGED)][1:]]
+    assert said == [
+        "the source is the one that was read before",
+        "3 rows, 7 units, revenue 1,234.56: unchanged since it was reconciled",
+    ]
 
 
 def test_money_shows_cents_and_sign() -> None:

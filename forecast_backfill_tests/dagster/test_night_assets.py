@@ -92,7 +92,13 @@ def test_a_refused_window_keeps_the_fit_from_starting(settings, instance):
     assert told(instance, "demand_model") == {}
     check = evaluations_of(instance, "training_window", "completeness_contract")[str(LAST)]
     assert not check.passed
-    assert "region R03 misses 9 of the last 28 days" in check.description
+    assert check.description == (
+        "refused: 9 of 360 partitions are missing (2.50%), more than 2.00%; "
+        "region R03 misses 9 of the last 28 days, more than 7. "
+        "Next: forecast-backfill quarantine list"
+    )
+    logged = [each.user_message for each in instance.all_logs(result.run_id)]
+    assert f"no fit of {LAST}: {check.description}" in logged
 
 
 def test_a_model_alone_is_refused_too_where_its_window_is(settings, instance):
