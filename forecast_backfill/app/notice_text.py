@@ -11,6 +11,8 @@ from forecast_backfill.core.coverage import LeftOut
 from forecast_backfill.core.deadline import AtRisk, Missed
 from forecast_backfill.core.notice import Audience, Notice, NoticeKind, audience_of
 from forecast_backfill.core.publication import NothingToPublish, Publication
+from forecast_backfill.core.shadow import ShadowState
+from forecast_backfill.core.shadow_check import RefusedWrite
 from forecast_backfill.core.states import Workload
 from forecast_backfill.night_values import TrainedModel, VerdictKind, WindowVerdict
 
@@ -112,6 +114,24 @@ def determinism_notice(found: Different, day: Date) -> Notice:
             f"Next: forecast-backfill reconcile --from {found.partition.date} "
             f"--to {found.partition.date + timedelta(days=1)} --regions {found.partition.region}",
         ),
+    )
+
+
+def shadow_notice(refused: Sequence[RefusedWrite]) -> Notice:
+    """Readers do not see what nightly wrote of one date: the shadow that they read refuses it."""
+    first = refused[0]
+    remedy = (
+        "Next: forecast-backfill shadow start … (one that takes it; the one before was dropped)"
+        if first.state is ShadowState.ADOPTED
+        else 'Next: forecast-backfill shadow revert --reason "…" (daily_demand has it)'
+    )
+    return Notice(
+        kind=NoticeKind.SHADOW_REFUSES,
+        audience=Audience.NIGHTLY,
+        subject=f"shadow {first.shadow_id}, {first.partition.date}",
+        title=f"Readers do not see {first.partition.date} as nightly wrote it: "
+        f"shadow {first.shadow_id} refuses it",
+        body=_lines(*_shortened([f"{each.partition}: {each.reason}" for each in refused]), remedy),
     )
 
 

@@ -31,6 +31,7 @@ class NoticeKind(StrEnum):
     PUBLICATION_KEPT = "publication_kept"
     CAMPAIGN_FINISHED = "campaign_finished"
     NOT_DETERMINISTIC = "not_deterministic"
+    SHADOW_REFUSES = "shadow_refuses"
 
 
 class NoticeStatus(StrEnum):

@@ -38,6 +38,19 @@ class ShadowWrite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedWrite:
+    """A partition of nightly's that the shadow which is read has refused: readers see older rows.
+
+    `state` is the shadow's: an adopted one cannot be reverted.
+    """
+
+    shadow_id: int
+    state: ShadowState
+    partition: Partition
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedPartition:
     """Both sides of a partition by the mapping: rows, and sums of their hashes."""
 

@@ -21,6 +21,7 @@ from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.determinism import prove_determinism
 from forecast_backfill.dagster_defs.finished_campaigns import tell_of_campaigns
 from forecast_backfill.dagster_defs.planned_runs import requests_of, selection_of
+from forecast_backfill.dagster_defs.refused_writes import tell_of_refused_writes
 from forecast_backfill.dagster_defs.situation import Planned, look_at_history, look_at_nights
 from forecast_backfill.night_wiring import open_night
 from forecast_backfill.settings import Settings
@@ -75,14 +76,16 @@ def build_watch_sensor(settings: Settings) -> SensorDefinition:
         name="watch",
         minimum_interval_seconds=WATCH_SECONDS,
         default_status=DefaultSensorStatus.RUNNING,
-        description="Deadlines of the nights, finished campaigns, the delivery of notices; once a "
-        "day a few done partitions are recomputed and compared byte by byte.",
+        description="Deadlines of the nights, finished campaigns, what a shadow that is read "
+        "refuses of nightly's, the delivery of notices; once a day a few done partitions are "
+        "recomputed and compared byte by byte.",
     )
     def watch(context: SensorEvaluationContext) -> SkipReason:
         with open_night(settings, workload=Workload.NIGHTLY, run_id="watch") as wiring:
             now = SystemClock().now()
             due = check_deadline(now, ports=wiring.ports)
             tell_of_campaigns(wiring, now)
+            tell_of_refused_writes(wiring)
             sent = deliver_notices(ports=wiring.ports, limit=SENDS)
             today = str(now.astimezone(settings.zone).date())
             proved = ""

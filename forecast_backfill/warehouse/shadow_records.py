@@ -11,9 +11,10 @@ from psycopg.types.json import Jsonb
 from forecast_backfill.core.errors import ShadowRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.shadow import ShadowState, judge_definition, sources_of
-from forecast_backfill.core.shadow_check import DuePartition
+from forecast_backfill.core.shadow_check import DuePartition, RefusedWrite
 from forecast_backfill.core.states import PartitionStatus
 from forecast_backfill.shadow_ports import By, Shadow
+from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 
 Connection = psycopg.Connection[Any]
@@ -81,6 +82,20 @@ def note(connection: Connection, shadow_id: int, step: str, by: By, **detail: An
         reason=by.reason,
         detail=Jsonb(detail),
     )
+
+
+def refused_nightly(session: Session) -> tuple[RefusedWrite, ...]:
+    """What readers do not see of nightly's, since the shadow that they read refuses it."""
+    with session.use() as connection:
+        return tuple(
+            RefusedWrite(
+                shadow_id=row["shadow_id"],
+                state=ShadowState(row["state"]),
+                partition=Partition(date=row["date"], region=row["region"]),
+                reason=row["reason"],
+            )
+            for row in statements().shadow_refused_nightly(connection)
+        )
 
 
 def read_due(connection: Connection, shadow_id: int) -> tuple[DuePartition, ...]:

@@ -53,6 +53,20 @@ WHERE CASE WHEN coalesce(ledger.output, 'absent') = 'absent'
            OR part.data_version IS DISTINCT FROM ledger.output_data_version END
 ORDER BY 1, 2;
 
+-- name: shadow_refused_nightly()
+-- What readers should find of nightly's and do not: the shadow that they read has refused it.
+SELECT shadow.shadow_id, shadow.state, part.date, part.region, part.reason
+FROM shadow
+JOIN shadow_partition AS part ON part.shadow_id = shadow.shadow_id AND part.status = 'failed'
+JOIN partition_ledger AS ledger ON ledger.date = part.date AND ledger.region = part.region
+WHERE shadow.state IN ('swapped', 'adopted') AND ledger.workload = 'nightly'
+  AND NOT EXISTS (
+      SELECT FROM shadow_left_out AS waived
+      WHERE waived.shadow_id = shadow.shadow_id
+        AND waived.date = part.date AND waived.region = part.region
+  )
+ORDER BY shadow.shadow_id, part.date, part.region;
+
 -- name: shadow_list()
 SELECT shadow.*, event.at, event.done_by, event.reason, event.step,
        (SELECT count(*) FROM shadow_partition AS part
