@@ -21,9 +21,6 @@ from forecast_backfill.spark_settings import EngineKind
 from forecast_backfill.warehouse.spark_share import PostgresSparkShare
 from forecast_backfill.wiring import open_session, open_wiring
 
-REPORTED_TOGETHER = 50
-"""Partitions of a lakehouse that an executor commits, and reports, at a time."""
-
 Tell = Callable[[Outcome], None]
 BatchRunner = Callable[[Iterable[Partition], RunRequest, Ports, Tell], list[Outcome]]
 
@@ -35,11 +32,15 @@ def run_batch_of(settings: Settings, open_spark: OpenSpark | None = None) -> Bat
     """
     match settings.engine:
         case EngineKind.PANDAS:
-            return run_grouped if settings.is_lakehouse else run_batch
+            return _in_process(settings)
         case EngineKind.SPARK:
             return partial(_run_in_spark, settings, open_spark)
         case _:
             assert_never(settings.engine)
+
+
+def _in_process(settings: Settings) -> BatchRunner:
+    return run_grouped if settings.is_lakehouse else run_batch
 
 
 def _run_in_spark(
@@ -67,8 +68,10 @@ def _run_in_spark(
         @contextmanager
         def start(left: Sequence[Partition], limit: int, is_careful: bool) -> Iterator[SparkJob]:
             cores = spark_session.max_cores(settings, request.workload, limit)
-            # A Connect server bounds no client's cores; the number of tasks does.
-            tasks = cores if settings.is_spark_connect else cores * TASKS_A_CORE
+            # A Connect server bounds no client's cores; the number of tasks does. In a lakehouse
+            # each task is a commit more.
+            is_few = settings.is_spark_connect or settings.is_lakehouse
+            tasks = cores if is_few else cores * TASKS_A_CORE
             plan = JobPlan(
                 tasks=deal(left, len(left) if is_careful else tasks),
                 task=partial(run_here, shipment),
@@ -87,19 +90,15 @@ def run_here(
 ) -> Iterator[Outcome | ForecastBackfillError]:
     """On an executor: try the partitions in turn; an error that ends all of it comes as the last.
 
-    Each goes through the same `run_batch` as in a run without Spark; in a lakehouse some at a time,
-    which are committed together.
+    Each goes through the same `run_batch` as in a run without Spark; in a lakehouse they are
+    committed together. Nothing is said before the end: Spark passes on what whole tasks have said.
     """
     request, settings = shipment.request, unpack(shipment)
-    run, size = (run_grouped, REPORTED_TOGETHER) if settings.is_lakehouse else (run_batch, 1)
-    told: list[Outcome] = []
+    told: list[Outcome | ForecastBackfillError] = []
     try:
         with open_wiring(settings, workload=request.workload, run_id=request.run_id) as wiring:
             check_code(shipment, wiring.ports.engine.code_version)
-            for first in range(0, len(partitions), size):
-                run(partitions[first : first + size], request, wiring.ports, told.append)
-                yield from told
-                told.clear()
+            _in_process(settings)(partitions, request, wiring.ports, told.append)
     except ForecastBackfillError as error:
-        yield from told
-        yield error
+        told.append(error)
+    yield from told

@@ -141,6 +141,13 @@ def test_the_files_of_both_engines_are_the_same_to_the_byte(lakes: tuple[Lake, L
     assert delta_rows(in_spark.settings) == delta_rows(in_pandas.settings)
 
 
+def test_a_batch_is_one_commit_a_task(lakes: tuple[Lake, Lake]) -> None:
+    in_pandas, in_spark = lakes
+    assert commits(in_pandas.settings) == 1
+    # Two tasks, since the cap is two of the four slots, and the spread delivery.
+    assert commits(in_spark.settings) == 3
+
+
 def test_the_second_batch_finds_what_is_done_unchanged(lakes: tuple[Lake, Lake]) -> None:
     _, in_spark = lakes
     done = {(row[0], row[1]) for row in in_spark.stored["ledger"] if row[2] == "done"}
