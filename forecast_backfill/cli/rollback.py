@@ -12,6 +12,7 @@ import click
 
 from forecast_backfill.app.operate import in_force
 from forecast_backfill.app.rollback import roll_back
+from forecast_backfill.cli.chosen_range import DATE, refuse_no_dates, regions_of
 from forecast_backfill.cli.tell_dagster import print_told, tell_dagster
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.rollback import (
@@ -26,10 +27,10 @@ from forecast_backfill.lakehouse_wiring import refuse_in_lakehouse
 from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.rollback_ports import KeptPartition
 from forecast_backfill.rollback_wiring import open_rollback
-from forecast_backfill.settings import Settings, load_settings
+from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.campaigns import is_under_way
 
-DATE = click.DateTime(["%Y-%m-%d"])
+VERB = "rollback --campaign …"
 SHOWN = 20
 
 
@@ -54,8 +55,8 @@ def command(
     without a campaign goes by its run id.
     """
     settings = load_settings()
-    _refuse_range(start, end)
-    names = _regions(regions, settings)
+    refuse_no_dates(start, end, verb=VERB)
+    names = None if regions is None else regions_of(regions, settings, verb=VERB)
     refuse_in_lakehouse(
         settings,
         "a rollback",
@@ -64,15 +65,19 @@ def command(
     )
     with open_rollback(settings, run_id=f"rollback-{uuid4()}") as wiring:
         lower_priority(Workload.BACKFILL, settings)
-        chosen = wiring.ports.rollbacks.list(
-            campaign_id,
-            start=None if start is None else start.date(),
-            end=None if end is None else end.date(),
-            regions=names,
+        retry = wiring.ports.retry
+        chosen = retry(
+            lambda: wiring.ports.rollbacks.list(
+                campaign_id,
+                start=None if start is None else start.date(),
+                end=None if end is None else end.date(),
+                regions=names,
+            )
         )
         _check(campaign_id, chosen)
-        waits = in_force(Workload.BACKFILL, wiring.ports.control.conditions(Workload.BACKFILL))
-        if is_under_way(wiring.session, campaign_id):
+        conditions = retry(lambda: wiring.ports.control.conditions(Workload.BACKFILL))
+        waits = in_force(Workload.BACKFILL, conditions)
+        if retry(lambda: is_under_way(wiring.session, campaign_id)):
             click.echo(
                 f"{campaign_id} is still under way, and what it writes from now on stays: "
                 f'forecast-backfill kill --campaign {campaign_id} --reason "…" ends it',
@@ -80,9 +85,8 @@ def command(
             )
         if waits.slots == 0:
             click.echo(f"nothing starts yet: {waits.reason}; it waits", err=True)
-        outcomes = roll_back(
-            chosen, campaign_id, wiring.request(campaign_id), wiring.ports, lambda outcome: None
-        )
+        request = retry(lambda: wiring.request(campaign_id))
+        outcomes = roll_back(chosen, campaign_id, request, wiring.ports, lambda outcome: None)
         told = tell_dagster(campaign_id, outcomes, wiring)
     if as_json:
         click.echo(json.dumps({**_fields(campaign_id, outcomes), **told.fields}))
@@ -90,29 +94,6 @@ def command(
         _print(campaign_id, outcomes)
         print_told(told, campaign_id)
     return 1 if _troubled(outcomes) else 0
-
-
-def _refuse_range(start: datetime | None, end: datetime | None) -> None:
-    if start is not None and end is not None and end <= start:
-        raise UsageRefused(
-            f"the range from {start.date()} to {end.date()} holds no date",
-            why="--to is exclusive and must be later than --from",
-            next_command="forecast-backfill rollback --campaign … --from … --to …",
-        )
-
-
-def _regions(names: str | None, settings: Settings) -> list[str] | None:
-    if names is None or names.strip() == "all":
-        return None
-    chosen = [part.strip() for part in names.split(",") if part.strip()]
-    unknown = [name for name in chosen if name not in settings.regions]
-    if unknown or not chosen:
-        raise UsageRefused(
-            f"unknown region {unknown[0]!r}" if unknown else "no region was named",
-            why=f"the setting FORECAST_BACKFILL_REGIONS names {', '.join(settings.regions)}",
-            next_command="forecast-backfill rollback --campaign … (of all regions)",
-        )
-    return chosen
 
 
 def _check(campaign_id: str, chosen: Sequence[KeptPartition]) -> None:

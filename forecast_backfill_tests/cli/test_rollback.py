@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
+import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
@@ -18,7 +19,8 @@ from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.warehouse.acceptances import KeptCampaign, SupersededSize
-from forecast_backfill.warehouse.control import change_knobs
+from forecast_backfill.warehouse.control import PostgresControl, change_knobs
+from forecast_backfill.warehouse.superseded import PostgresRollbacks
 from forecast_backfill_tests.app.campaigns import FIRST, settings_for
 from forecast_backfill_tests.app.rollbacks import A, B, Chain
 
@@ -39,6 +41,14 @@ def chain(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         yield found
 
 
+def end_connections(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
 def run(module: object, *words: str) -> Result:
     command = module.command  # type: ignore[attr-defined]
     return CliRunner().invoke(command, list(words), standalone_mode=False)
@@ -57,6 +67,33 @@ def test_a_rollback_says_what_is_back(chain: Chain) -> None:
     )
     told = fields(run(rollback, "--campaign", "summer", "--json"))
     assert (told["rolled_back"], told["already_back"], told["rows"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        (PostgresRollbacks, "list"),
+        (PostgresControl, "conditions"),
+        (rollback, "is_under_way"),
+        (PostgresControl, "epoch"),
+    ],
+    ids=lambda step: step[1],
+)
+def test_a_database_that_restarts_before_the_first_partition_does_not_end_it(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch, step: tuple[object, str]
+) -> None:
+    owner, name = step
+    ask, restarts = getattr(owner, name), [1]
+
+    def interrupted(*words: object, **named: object) -> object:
+        if restarts and restarts.pop():
+            ask(*words, **named)
+            end_connections(chain.url)
+        return ask(*words, **named)
+
+    monkeypatch.setattr(owner, name, interrupted)
+    told = fields(run(rollback, "--campaign", "summer", "--json"))
+    assert (told["rolled_back"], told["failed"], restarts) == (2, 0, [])
 
 
 def test_what_was_written_since_is_named_and_the_exit_code_is_1(chain: Chain) -> None:
