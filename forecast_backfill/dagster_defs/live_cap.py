@@ -48,8 +48,7 @@ class LiveCap:
 
     def slots(self) -> int:
         """The slots that backfill may hold now; that there are none is logged once, with why."""
-        with self._lock:
-            found = self._read()
+        found = self.look()
         # By cause: a reason may carry a number that is another one at each tick.
         state = found.cause if found.slots == 0 else _GOES
         if state != self._told:
@@ -59,6 +58,11 @@ class LiveCap:
             else:
                 self._logger.warning("backfill gets no run: %s", found.reason)
         return found.slots
+
+    def look(self) -> InForce:
+        """The slots that backfill may hold now, and why; logs nothing."""
+        with self._lock:
+            return self._read()
 
     def close(self) -> None:
         """Close what the knobs are read over."""

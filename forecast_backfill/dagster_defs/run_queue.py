@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from dagster import DagsterRun
@@ -12,6 +13,7 @@ from dagster._core.run_coordinator import QueuedRunCoordinator, SubmitRunContext
 from dagster._core.run_coordinator.queued_run_coordinator import RunQueueConfig
 from dagster._serdes import ConfigurableClassData
 
+from forecast_backfill.app.operate import InForce
 from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.live_cap import LiveCap, open_live_control
@@ -40,6 +42,11 @@ class WorkloadRunCoordinator(QueuedRunCoordinator):
     _live_cap: LiveCap | None = None
     _has_told = False
 
+    @cached_property
+    def _shown(self) -> LiveCap:
+        """What the webserver reads the cap through; it decides nothing."""
+        return LiveCap(partial(open_live_control, load_settings()), self._logger)
+
     @classmethod
     def from_config_value(
         cls, inst_data: ConfigurableClassData, config_value: Mapping[str, Any]
@@ -65,21 +72,25 @@ class WorkloadRunCoordinator(QueuedRunCoordinator):
     def get_run_queue_config(self) -> RunQueueConfig:
         """The limits of dagster.yaml; in the daemon, with what backfill may have now.
 
-        Run workers ask as well, about pools: they get the file's, without a query.
+        The webserver shows them to whoever asks why a run is queued, so it gets the reason too. Run
+        workers ask as well, about pools: they get the file's, without a query.
         """
         config = super().get_run_queue_config()
-        if self._live_cap is None:
-            return config
-        slots = self._live_cap.slots()
-        self._tell_of_unreachable(config.tag_concurrency_limits, slots)
-        return config._replace(
-            tag_concurrency_limits=limits_with(config.tag_concurrency_limits, slots=slots)
-        )
+        limits = config.tag_concurrency_limits
+        if self._live_cap is not None:
+            slots = self._live_cap.slots()
+            self._tell_of_unreachable(limits, slots)
+            return config._replace(tag_concurrency_limits=limits_with(limits, slots=slots))
+        if is_webserver():
+            return config._replace(tag_concurrency_limits=limits_told(limits, self._shown.look()))
+        return config
 
     def dispose(self) -> None:
         """Close the connection of the live cap."""
         if self._live_cap is not None:
             self._live_cap.close()
+        if "_shown" in self.__dict__:
+            self._shown.close()
         super().dispose()
 
     def submit_run(self, context: SubmitRunContext) -> DagsterRun:
@@ -130,6 +141,25 @@ def limits_with(limits: Limits, *, slots: int) -> list[dict[str, Any]]:
         lowered = min(each["limit"], slots) if _is_of(each, Workload.BACKFILL) else each["limit"]
         live.append({**each, "limit": lowered})
     return live
+
+
+def limits_told(limits: Limits, found: InForce) -> list[dict[str, Any]]:
+    """The limits as the UI shows them: backfill's with why it is below the file's.
+
+    The dialogue "View queue criteria" and the page of the queue's configuration show the text as
+    it is, so a run that waits tells why.
+    """
+    return [
+        {**each, "limit": f"{found.slots} of {each['limit']} now: {found.reason}"}
+        if _is_of(each, Workload.BACKFILL) and found.slots < each["limit"]
+        else {**each}
+        for each in limits
+    ]
+
+
+def is_webserver() -> bool:
+    """Whether this process serves the UI."""
+    return "dagster_webserver" in sys.modules
 
 
 def check_limits(max_runs: int, limits: Limits, *, slots: int) -> None:

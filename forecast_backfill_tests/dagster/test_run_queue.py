@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import yaml
@@ -13,10 +13,13 @@ from dagster import DagsterRun
 from dagster._core.execution.backfill import BulkActionStatus
 from dagster._core.run_coordinator import QueuedRunCoordinator, SubmitRunContext
 
+from forecast_backfill.app.operate import InForce
+from forecast_backfill.core.admission import WaitCause
 from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.dagster_defs.run_queue import (
     WorkloadRunCoordinator,
     check_limits,
+    limits_told,
     limits_with,
     missing_tags,
 )
@@ -49,6 +52,27 @@ def test_a_priority_that_was_asked_for_is_left_alone() -> None:
 def test_only_the_limit_of_backfill_is_lowered_and_never_raised(slots: int, limit: int) -> None:
     found = [each["limit"] for each in limits_with(LIMITS, slots=slots)]
     assert found == [4, limit, 7]
+
+
+def test_the_ui_is_told_why_backfill_has_less_than_the_file_lets_it_have() -> None:
+    found = InForce(slots=0, cause=WaitCause.CAP, reason="the cap is 0: incident (ana)")
+    told = [each["limit"] for each in limits_told(LIMITS, found)]
+    assert told == [4, "0 of 3 now: the cap is 0: incident (ana)", 7]
+
+
+def test_the_ui_shows_the_files_limit_where_backfill_has_all_of_it() -> None:
+    found = InForce(slots=5, cause=None, reason="8 slots less 3 for nightly")
+    assert limits_told(LIMITS, found) == LIMITS
+
+
+def test_only_the_webserver_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORECAST_BACKFILL_DATABASE_URL", "postgresql://127.0.0.1:1/none")
+    monkeypatch.setitem(sys.modules, "dagster_webserver", ModuleType("dagster_webserver"))
+    config = yaml.safe_load((CHECKOUT / "dagster.yaml").read_text())["run_coordinator"]["config"]
+    coordinator = WorkloadRunCoordinator.from_config_value(None, config)  # type: ignore[arg-type]
+    nightly, backfill = coordinator.get_run_queue_config().tag_concurrency_limits
+    assert nightly["limit"] == 4
+    assert backfill["limit"].startswith("0 of 4 now: ")
 
 
 def test_nightlys_share_has_to_be_there_beside_all_of_backfill() -> None:
