@@ -14,6 +14,7 @@ from forecast_backfill.core.export import LeftOut, Wanted
 from forecast_backfill.core.partition import Partition
 
 FORMAT = "forecast-backfill export 1"
+BEGUN = "an export of it was begun and is not ended"
 
 
 class ExportState(StrEnum):
@@ -72,9 +73,11 @@ class ExportManifest:
 def under_way(
     earlier: ExportManifest | None, partitions: Collection[Partition], as_of: datetime
 ) -> ExportManifest:
-    """The manifest while `partitions` are exported: it says nothing of them yet."""
+    """The manifest while `partitions` are exported: what their files hold is open."""
     kept = () if earlier is None else earlier.without(partitions)
-    return ExportManifest(state=ExportState.UNDER_WAY, as_of=as_of, listed=kept)
+    at_work = (Listed(partition=each, as_of=as_of, left_out=BEGUN) for each in partitions)
+    listed = sorted((*kept, *at_work), key=lambda each: each.partition)
+    return ExportManifest(state=ExportState.UNDER_WAY, as_of=as_of, listed=tuple(listed))
 
 
 def ended(
