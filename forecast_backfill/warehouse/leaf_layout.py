@@ -5,6 +5,7 @@ Two levels, so that a swap locks the table of its date only, and readers of othe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg
@@ -14,6 +15,7 @@ from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.strategy import Layout
 from forecast_backfill.warehouse.fences import key_of
+from forecast_backfill.warehouse.grants import give, grants_of
 from forecast_backfill.warehouse.statements import statements
 
 Connection = psycopg.Connection[Any]
@@ -38,9 +40,10 @@ def date_name(partition: Partition) -> str:
 
 
 def make_leaves(connection: Connection) -> None:
-    """Give an empty table the layout; nothing where it has it. Views over it are made again.
+    """Give an empty table the layout; nothing where it has it.
 
-    Raises SettingRefused where it holds rows: moving them is not done in passing.
+    Views over it are made again, and both keep what was granted. Raises SettingRefused where it
+    holds rows, and where something depends on such a view: neither is moved in passing.
     """
     with connection.transaction():
         connection.execute("LOCK TABLE daily_demand IN ACCESS EXCLUSIVE MODE")
@@ -53,12 +56,18 @@ def make_leaves(connection: Connection) -> None:
                 next_command="unset FORECAST_BACKFILL_TABLE_LAYOUT, or set it before the first "
                 "write into a new database",
             )
-        views = list(statements().leaf_views(connection))
-        for view in views:
-            connection.execute(sql.SQL("DROP VIEW {}").format(sql.Identifier(view["name"])))
+        grants = grants_of(connection, TARGET)
+        views = [
+            (view, grants_of(connection, _name_of(view)))
+            for view in statements().leaf_views(connection)
+        ]
+        for view, _ in views:
+            _drop_view(connection, view)
         statements().leaf_make(connection)
-        for view in views:
+        give(connection, TARGET, grants)
+        for view, granted in views:
             _create_view(connection, view)
+            give(connection, _name_of(view), granted)
 
 
 def ensure_leaf(connection: Connection, partition: Partition) -> None:
@@ -141,9 +150,27 @@ def _exists(connection: Connection, name: str) -> bool:
     return bool(statements().leaf_exists(connection, name=name)["is_there"])
 
 
-def _create_view(connection: Connection, view: dict[str, Any]) -> None:
-    name = sql.Identifier(view["name"])
+def _name_of(view: Mapping[str, Any]) -> sql.Identifier:
+    return sql.Identifier(view["schema"], view["name"])
+
+
+def _drop_view(connection: Connection, view: Mapping[str, Any]) -> None:
+    try:
+        connection.execute(sql.SQL("DROP VIEW {}").format(_name_of(view)))
+    except psycopg.errors.DependentObjectsStillExist as error:
+        raise SettingRefused(
+            "the setting FORECAST_BACKFILL_TABLE_LAYOUT=leaves was refused",
+            why=" ".join(str(error).split()),
+            next_command="drop what depends on it, and make it anew after the first write",
+        ) from error
+
+
+def _create_view(connection: Connection, view: Mapping[str, Any]) -> None:
+    name = _name_of(view)
     connection.execute(sql.SQL("CREATE VIEW {} AS {}").format(name, sql.SQL(view["definition"])))
+    connection.execute(
+        sql.SQL("ALTER VIEW {} OWNER TO {}").format(name, sql.Identifier(view["owner"]))
+    )
     if view["comment"] is not None:
         connection.execute(
             sql.SQL("COMMENT ON VIEW {} IS {}").format(name, sql.Literal(view["comment"]))

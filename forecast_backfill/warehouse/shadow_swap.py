@@ -13,6 +13,7 @@ from forecast_backfill.core.shadow import ShadowState
 from forecast_backfill.core.shadow_check import require_complete, require_move
 from forecast_backfill.shadow_ports import Blocked, By, Holder, Moved
 from forecast_backfill.warehouse.connect import Session
+from forecast_backfill.warehouse.grants import give_same
 from forecast_backfill.warehouse.shadow_records import Connection, lock_shadow, move, note, read_due
 from forecast_backfill.warehouse.shadow_rows import one_line
 from forecast_backfill.warehouse.shadow_sql import (
@@ -113,11 +114,8 @@ def _repoint(connection: Connection, to: int, away_from: int) -> float:
     over, and no plan of a reader sees half of either.
     """
     incoming, outgoing = version_name(to), version_name(away_from)
-    for grant in statements().shadow_grants(connection, view=READERS):
-        grantee = sql.SQL("PUBLIC") if grant["is_public"] else sql.Identifier(grant["name"])
-        connection.execute(
-            sql.SQL("GRANT SELECT ON {} TO {}").format(sql.Identifier(incoming), grantee)
-        )
+    # Who may read the name may read it afterwards, and nobody else.
+    give_same(connection, sql.Identifier(incoming), sql.Identifier(READERS))
     # Whoever reads the version under its own name is waited for before anybody has to wait for us.
     _rename(connection, incoming, f"{incoming}_incoming")
     began = time.monotonic()

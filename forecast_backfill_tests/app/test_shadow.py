@@ -244,6 +244,44 @@ def test_readers_keep_their_grants_and_dependent_views_their_version(site: Shado
         execute(site.url, "DROP OWNED BY shadow_reader_of_test; DROP ROLE shadow_reader_of_test")
 
 
+def test_who_may_read_the_name_may_read_it_after_a_swap_and_a_revert_and_nobody_else(
+    site: Shadowed,
+) -> None:
+    roles = ("shadow_keeps", "shadow_comes", "shadow_goes", "shadow_tests", "shadow_column")
+    may = (
+        "SELECT array_agg(role ORDER BY role) FROM unnest(%s::text[]) AS role WHERE "
+        "has_any_column_privilege(role, 'daily_demand_for_readers', 'SELECT')"
+    )
+    for role in roles:
+        execute(site.url, f"CREATE ROLE {role}")
+    try:
+        execute(
+            site.url,
+            "GRANT SELECT ON daily_demand_for_readers TO shadow_keeps, shadow_goes;"
+            "GRANT SELECT (region, units) ON daily_demand_for_readers TO shadow_column",
+        )
+        site.start()
+        execute(site.url, "GRANT SELECT ON daily_demand_version_1 TO shadow_tests")
+        site.go_over()
+        assert fetch(site.url, may, list(roles)) == [
+            (["shadow_column", "shadow_goes", "shadow_keeps"],)
+        ]
+        execute(site.url, "GRANT SELECT ON daily_demand_for_readers TO shadow_comes;"
+                "REVOKE SELECT ON daily_demand_for_readers FROM shadow_goes")  # fmt: skip
+        site.revert()
+        assert fetch(site.url, may, list(roles)) == [
+            (["shadow_column", "shadow_comes", "shadow_keeps"],)
+        ]
+        assert fetch(
+            site.url,
+            "SELECT attname FROM pg_attribute WHERE attacl IS NOT NULL "
+            "AND attrelid = 'daily_demand_for_readers'::regclass ORDER BY 1",
+        ) == [("region",), ("units",)]
+    finally:
+        for role in roles:
+            execute(site.url, f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
 def test_every_step_is_recorded_with_who_and_why(site: Shadowed) -> None:
     site.start(DEFINITION)
     site.go_over()

@@ -31,6 +31,15 @@ LEAVES = Target(layout=Layout.LEAVES, large_rows=1, needs_one_version=False)
 OPTIONS = "-c search_path=forecast_backfill"
 
 
+@pytest.fixture
+def reader_role(database):
+    """A role of the server, which outlives the database."""
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("CREATE ROLE leaf_reader_of_test; GRANT ALL ON SCHEMA public TO PUBLIC")
+        yield "leaf_reader_of_test"
+        connection.execute("DROP OWNED BY leaf_reader_of_test; DROP ROLE leaf_reader_of_test")
+
+
 def rows_of(units, partition=PARTITION):
     return table_of(
         [{"store_id": str(n), "product_id": "1", "units": units} for n in range(20)], partition
@@ -67,6 +76,44 @@ def test_an_empty_table_gets_leaves_and_keeps_its_views_and_constraints(database
     assert fetch(database, "SELECT tableoid::regclass::text FROM daily_demand LIMIT 1") == [
         ('"daily_demand_20261101_R07"',)
     ]
+
+
+def test_an_empty_table_that_gets_leaves_keeps_what_was_granted(database, reader_role):
+    may = (
+        "SELECT has_table_privilege(%s, 'daily_demand_for_readers', 'SELECT'),"
+        " has_table_privilege(%s, 'daily_demand', 'SELECT WITH GRANT OPTION'),"
+        " has_column_privilege(%s, 'daily_demand_at_shelf_price', 'units', 'SELECT'),"
+        " has_column_privilege(%s, 'daily_demand_at_shelf_price', 'region', 'SELECT'),"
+        " (SELECT count(*) FROM pg_class, aclexplode(relacl) AS acl"
+        "  WHERE oid = 'daily_demand_for_readers'::regclass AND acl.grantee = 0)"
+    )
+    with psycopg.connect(database, options=OPTIONS) as connection:
+        connection.execute(
+            f"GRANT SELECT ON daily_demand_for_readers TO {reader_role}, PUBLIC;"
+            f"GRANT SELECT ON daily_demand TO {reader_role} WITH GRANT OPTION;"
+            f"GRANT SELECT (units) ON daily_demand_at_shelf_price TO {reader_role};"
+            "CREATE VIEW public.theirs AS SELECT units FROM daily_demand;"
+            f"ALTER VIEW public.theirs OWNER TO {reader_role}"
+        )
+    expected = [(True, True, True, False, 1)]
+    assert fetch(database, may, *[reader_role] * 4) == expected
+    with open_session(database) as session:
+        assert PostgresWarehouse(session, LEAVES).target().layout is Layout.LEAVES
+    assert fetch(database, may, *[reader_role] * 4) == expected
+    owner = "SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'public.theirs'::regclass"
+    assert fetch(database, owner) == [(reader_role,)]
+
+
+def test_a_view_that_others_depend_on_is_not_made_again_in_passing(database):
+    with psycopg.connect(database, options=OPTIONS) as connection:
+        connection.execute("CREATE VIEW theirs AS SELECT units FROM daily_demand_for_readers")
+    with (
+        open_session(database) as session,
+        pytest.raises(SettingRefused, match="view theirs depends on"),
+    ):
+        PostgresWarehouse(session, LEAVES).target()
+    with open_session(database) as session:
+        assert PostgresWarehouse(session).target().layout is Layout.PLAIN
 
 
 def test_a_table_with_rows_is_not_turned_into_leaves_in_passing(database):

@@ -12,8 +12,9 @@ SELECT EXISTS (
 ) AS is_there;
 
 -- name: leaf_views()
-SELECT DISTINCT view.relname AS name, pg_get_viewdef(view.oid) AS definition,
-       obj_description(view.oid, 'pg_class') AS comment
+SELECT DISTINCT view.relnamespace::regnamespace::text AS schema, view.relname AS name,
+       pg_get_viewdef(view.oid) AS definition, obj_description(view.oid, 'pg_class') AS comment,
+       pg_get_userbyid(view.relowner) AS owner
 FROM pg_depend AS dependence
 JOIN pg_rewrite AS rule ON rule.oid = dependence.objid
 JOIN pg_class AS view ON view.oid = rule.ev_class AND view.relkind = 'v'

@@ -135,14 +135,6 @@ WHERE lock.relation = ANY(ARRAY(SELECT to_regclass(name) FROM unnest(CAST(:views
 ORDER BY seconds DESC NULLS LAST
 LIMIT 3;
 
--- name: shadow_grants(view)
--- A grantee of 0 is everybody.
-SELECT grant_.grantee = 0 AS is_public, role.rolname AS name, grant_.privilege_type AS privilege
-FROM pg_class AS view, aclexplode(view.relacl) AS grant_
-LEFT JOIN pg_roles AS role ON role.oid = grant_.grantee
-WHERE view.oid = to_regclass(:view) AND grant_.privilege_type = 'SELECT'
-  AND grant_.grantee <> view.relowner;
-
 -- name: shadow_definition(shadow_id)^
 SELECT definition FROM shadow WHERE shadow_id = :shadow_id;
 
