@@ -36,14 +36,20 @@ DATE = click.DateTime(["%Y-%m-%d"])
 )
 @click.option("--override-by", metavar="NAME", help="Who takes a window that needs an override.")
 @click.option("--reason", metavar="TEXT", help="Why; kept with the override.")
+@click.option("--reprocess", is_flag=True, help="Write also what is done: rows that were spoilt.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    moment: datetime | None, override_by: str | None, reason: str | None, as_json: bool
+    moment: datetime | None,
+    override_by: str | None,
+    reason: str | None,
+    reprocess: bool,
+    as_json: bool,
 ) -> int:
     """Build a date's landed regions, seal it, fit, forecast and publish, as the night does.
 
-    What is done already is left as it is; a region that is not landed counts as missing. Dagster is
-    not needed, and is not told. The exit code is 1 where no forecast of the night was published.
+    What is done already is left as it is, but with --reprocess; a region that is not landed counts
+    as missing. Dagster is not needed, and is not told. The exit code is 1 where no forecast of the
+    night was published.
 
     An override holds for exactly the window as it is now, and only where the contract leaves it to
     a named person; data alone lifts a refusal.
@@ -55,7 +61,7 @@ def command(
     with open_night(settings, workload=Workload.NIGHTLY, run_id=run_id) as wiring:
         day = wiring.calendar.latest_date if moment is None else moment.date()
         owns = _owns(day, wiring)
-        built = _build_regions(settings, day, run_id) if owns else []
+        built = _build_regions(settings, day, run_id, reprocess=reprocess) if owns else []
         night = _run(day, wiring, settings)
         if override_by is not None and reason is not None and not night.is_published:
             override_window(day, Override(by=override_by, reason=reason), ports=wiring.ports)
@@ -99,12 +105,13 @@ def _owns(day: Date, wiring: NightWiring) -> bool:
     )
 
 
-def _build_regions(settings: Settings, day: Date, run_id: str) -> list[Outcome]:
+def _build_regions(settings: Settings, day: Date, run_id: str, *, reprocess: bool) -> list[Outcome]:
     landed = landed_regions(settings.landing_directory, day, settings.regions)
     partitions = [Partition(date=day, region=each) for each in settings.regions if each in landed]
     with open_wiring(settings, workload=Workload.NIGHTLY, run_id=run_id) as wiring:
         run_batch = run_batch_of(settings)
-        return run_batch(partitions, wiring.request(), wiring.ports, lambda outcome: None)
+        request = wiring.request(reprocess=reprocess)
+        return run_batch(partitions, request, wiring.ports, lambda outcome: None)
 
 
 def _fields(day: Date, built: list[Outcome], night: Night) -> dict[str, object]:

@@ -12,7 +12,7 @@ from forecast_backfill.app.localise import Localised, PartitionDifference
 from forecast_backfill.app.recompute import Different, NotRecomputed, Proof, Same
 from forecast_backfill.app.reconcile import Differs, Proved, Unproved, Verdict
 from forecast_backfill.core.digest_tree import RowDifference
-from forecast_backfill.core.outcome import Outcome, Unchanged, Written, reason_of
+from forecast_backfill.core.outcome import Outcome, Refused, Unchanged, Written, reason_of
 from forecast_backfill.core.partition import Partition
 
 MOST_SHOWN = 10
@@ -93,9 +93,16 @@ def show_verdicts(
         click.echo(", ".join(f"{number} {name}" for name, number in counts.items()))
         if counts["differ"] and not outcomes:
             click.echo("next: forecast-backfill reconcile --repair … with the same range")
+        elif refused := sorted({each.partition.date for each in outcomes if _is_refused(each)}):
+            # Nightly's own dates: no campaign may write them.
+            click.echo(f"next: forecast-backfill nightly --date {refused[0]} --reprocess")
         elif counts["unproved"]:
             click.echo("next: forecast-backfill backfill … (builds what is due)")
     return 0 if counts["proved"] == len(last) else 1
+
+
+def _is_refused(outcome: Outcome) -> bool:
+    return isinstance(outcome, Refused)
 
 
 def show_comparison(found: Localised, *, as_json: bool) -> int:

@@ -166,6 +166,7 @@ def _not_vouched_for(partition: Partition, why: str) -> WarehouseRefused:
         "a window cannot be read",
         why=why,
         next_command=f"forecast-backfill backfill --reprocess --from {partition.date} "
-        f"--to {after} --regions {partition.region}, which adopts or rewrites it",
+        f"--to {after} --regions {partition.region}, which adopts or rewrites it; where nightly "
+        f"owns the date: forecast-backfill nightly --date {partition.date} --reprocess",
         partition=partition,
     )

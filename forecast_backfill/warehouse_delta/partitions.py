@@ -22,7 +22,14 @@ from forecast_backfill.ports import Completion, MergeCompletion, Rows, RunReques
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.partitions import PostgresPartitionTransaction
 from forecast_backfill.warehouse_delta.delta_log import Change, DeltaLog
-from forecast_backfill.warehouse_delta.demand_file import Stamp, read_stamp, rows_of, write_file
+from forecast_backfill.warehouse_delta.demand_file import (
+    Stamp,
+    data_version_of,
+    home_of,
+    read_stamp,
+    rows_of,
+    write_file,
+)
 from forecast_backfill.warehouse_delta.group import Group, Staged, record, record_and_publish
 from forecast_backfill.warehouse_delta.read_back import ReadBack, fingerprint_of
 from forecast_backfill.warehouse_delta.same_table import refuse_other_table
@@ -151,6 +158,11 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
 
     def _find_same(self, stamp: Stamp) -> Path | None:
         if len(self._seen) != 1 or read_stamp(self._seen[0]) != stamp.text:
+            return None
+        # Somebody's copy of one of ours states the same under another name.
+        if data_version_of(self._seen[0]) != stamp.fingerprint.data_version:
+            return None
+        if home_of(self._seen[0]) != self._partition:
             return None
         # The footer only states it; the columns prove it.
         try:

@@ -97,7 +97,7 @@ def _unreadable(files: Sequence[Path], error: Exception) -> WarehouseRefused:
     partition = None if broken is None else home_of(broken)
     return WarehouseRefused(
         "files of the lakehouse cannot be read",
-        why=brief(error),
+        why=brief(error) if broken is None else f"{broken} is gone or broken",
         next_command="forecast-backfill reconcile --repair"
         if partition is None
         else repair_command(partition),

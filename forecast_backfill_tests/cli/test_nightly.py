@@ -127,3 +127,11 @@ def test_a_date_that_is_not_over_has_no_night(settings):
     done = run("--date", str(LAST + timedelta(days=1)))
     assert isinstance(done.exception, UsageRefused)
     assert done.exception.what == f"there is no night of {LAST + timedelta(days=1)}"
+
+
+def test_what_is_done_is_written_again_where_that_is_asked_for(settings):
+    counts = [
+        json.loads(run("--date", str(LAST), "--json", *words).output)["regions"]
+        for words in ((), (), ("--reprocess",))
+    ]
+    assert counts == [{"written": 2}, {"unchanged": 2}, {"written": 2}]

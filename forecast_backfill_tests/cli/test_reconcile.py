@@ -123,6 +123,8 @@ def test_what_nightly_owns_is_found_but_not_repaired_by_backfill(database, monke
     assert code == 1
     assert [each["outcome"] for each in told["repaired"]] == ["written"] * 2 + ["refused"] * 2
     assert [each["verdict"] for each in told["proved_again"]] == ["proved"] * 2 + ["differs"] * 2
+    _, said = say(reconcile_command, *RANGE, "--repair")
+    assert "next: forecast-backfill nightly --date 2026-11-03 --reprocess" in said
 
 
 def test_a_partition_that_was_not_built_is_not_proved(database):

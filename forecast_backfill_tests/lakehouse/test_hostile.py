@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 
 from forecast_backfill.app.reconcile import Differs, Proved, reconcile
 from forecast_backfill.app.run_grouped import run_grouped
@@ -100,6 +100,38 @@ def test_a_foreign_file_outside_of_the_folders_ends_windows_until_the_partition_
     write_anew(wiring, PARTITIONS[:1])
     assert len(delta_rows(settings)) == 8
     assert len(read_window(wiring)) == 4
+
+
+def test_a_copy_of_a_file_under_another_name_is_not_adopted(wiring, settings):
+    mine = data_files(settings)[0]
+    copied = mine.with_name("part-0.parquet")
+    shutil.copy(mine, copied)
+    values = {"date": str(FIRST), "region": "R01"}
+    folder = f"date={FIRST}/region=R01"
+    size = copied.stat().st_size
+    removed = RemoveAction(
+        path=f"{folder}/{mine.name}",
+        data_change=False,
+        deletion_timestamp=1,
+        size=size,
+        partition_values=values,
+    )
+    added = AddAction(
+        path=f"{folder}/{copied.name}",
+        size=size,
+        partition_values=values,
+        modification_time=1,
+        data_change=False,
+        stats="{}",
+    )
+    table_of(settings).create_write_transaction(
+        [removed, added], "append", TABLE_SCHEMA, ["date", "region"]
+    )
+    with pytest.raises(WarehouseRefused, match="--reprocess --from 2026-11-02 --to 2026-11-03"):
+        read_window(wiring)
+    write_anew(wiring)
+    assert len(read_window(wiring)) == 4
+    assert len(delta_rows(settings)) == 8
 
 
 def test_rows_that_were_changed_in_their_place_are_not_read(wiring, settings):
