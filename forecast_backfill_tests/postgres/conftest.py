@@ -1,14 +1,20 @@
-"""A table of sales without keys in a database that is not ours; one a module, emptied each time."""
+"""Databases that a module shares: making one takes long."""
 
 import pytest
 
-from forecast_backfill_tests.conftest import copy_database
+from forecast_backfill_tests.conftest import TEMPLATE, copy_database
 from forecast_backfill_tests.postgres.doubled import ROWS, SALES, execute, insert
 
 
 @pytest.fixture(scope="module")
+def constraints_database(server, request):
+    """The URL of a migrated database, whose tests take back what they insert."""
+    yield from copy_database(server.url, request.module.__name__.rpartition(".")[2], TEMPLATE)
+
+
+@pytest.fixture(scope="module")
 def foreign_database(server, request):
-    """The URL of a database without our schema, shared by the module: making one takes long."""
+    """The URL of a database without our schema."""
     name = f"foreign_{request.module.__name__.rpartition('.')[2]}"
     yield from copy_database(server.url, name, "template1")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
 import pytest
+
+from forecast_backfill_tests.postgres.refusals import refusal_of
 
 AT = "2026-11-02T08:30:00+00"
 RECORD = {
@@ -35,15 +36,9 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("constraint", "table", "change"), CASES, ids=[case[0] for case in CASES])
 def test_the_constraint_refuses(
-    database: str, constraint: str, table: str, change: dict[str, Any]
+    constraints_database: str, constraint: str, table: str, change: dict[str, Any]
 ) -> None:
     """The good row goes in, the changed one does not."""
     good = ROWS[table]
-    marks = ", ".join(["%s"] * len(good))
-    statement = f"INSERT INTO {table} ({', '.join(good)}) OVERRIDING SYSTEM VALUE VALUES ({marks})"
-    options = "-c search_path=forecast_backfill"
-    with psycopg.connect(database, options=options, autocommit=True) as connection:
-        connection.execute(statement.encode(), list(good.values()))
-        with pytest.raises(psycopg.IntegrityError) as refused:
-            connection.execute(statement.encode(), list((good | OTHER[table] | change).values()))
-    assert refused.value.diag.constraint_name == constraint
+    bad = good | OTHER[table] | change
+    assert refusal_of(constraints_database, table, bad, (table, good)) == constraint

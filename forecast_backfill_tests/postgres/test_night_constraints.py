@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import psycopg
 import pytest
 
-from forecast_backfill.warehouse.embedded import EmbeddedServer
-from forecast_backfill_tests.conftest import TEMPLATE, copy_database
+from forecast_backfill_tests.postgres.refusals import refusal_of
 
 WHO = {"workload": "nightly", "run_id": "r"}
 OTHER = {"workload": "weekly"}
@@ -153,31 +150,12 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def insert(connection: psycopg.Connection[Any], table: str, row: dict[str, Any]) -> None:
-    marks = ", ".join(["%s"] * len(row))
-    statement = f"INSERT INTO {table} ({', '.join(row)}) OVERRIDING SYSTEM VALUE VALUES ({marks})"
-    connection.execute(statement.encode(), list(row.values()))
-
-
-@pytest.fixture(scope="module")
-def constraints_database(server: EmbeddedServer) -> Iterator[str]:
-    """One database for all of them: every test takes back what it has inserted."""
-    yield from copy_database(server.url, "night_constraints", TEMPLATE)
-
-
 @pytest.mark.parametrize(("constraint", "table", "change"), CASES, ids=[case[0] for case in CASES])
 def test_the_constraint_refuses(
     constraints_database: str, constraint: str, table: str, change: dict[str, Any]
 ) -> None:
     """The good row goes in with what it needs, the changed one does not."""
     needed, good = ROWS[table]
-    options = "-c search_path=forecast_backfill"
-    with psycopg.connect(constraints_database, options=options) as connection:
-        connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        for each in needed:
-            insert(connection, each, ROWS[each][1])
-        insert(connection, table, {**good, **NUMBERED.get(table, {})})
-        with pytest.raises(psycopg.IntegrityError) as refused:
-            insert(connection, table, good | change)
-        connection.rollback()
-    assert refused.value.diag.constraint_name == constraint
+    before = [(each, ROWS[each][1]) for each in needed]
+    before.append((table, good | NUMBERED.get(table, {})))
+    assert refusal_of(constraints_database, table, good | change, *before) == constraint

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
 import pytest
 
-from forecast_backfill_tests.postgres.test_night_constraints import insert
+from forecast_backfill_tests.postgres.refusals import refusal_of, refusal_of_change
 
 PARENT = {"shadow_id": 1, "state": "dropped", "definition": "{}"}
 SHADOW = {"shadow_id": 3, "state": "building", "definition": "{}"}
@@ -53,23 +52,18 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("constraint", "table", "good", "change"), CASES, ids=[case[0] for case in CASES]
 )
 def test_the_constraint_refuses(
-    database: str, constraint: str, table: str, good: dict[str, Any], change: dict[str, Any]
+    constraints_database: str,
+    constraint: str,
+    table: str,
+    good: dict[str, Any],
+    change: dict[str, Any],
 ) -> None:
     """The good row goes in; one that differs in `change` does not."""
-    options = "-c search_path=forecast_backfill"
-    with psycopg.connect(database, options=options) as connection:
-        insert(connection, "shadow", PARENT)
-        insert(connection, table, good)
-        with pytest.raises(psycopg.IntegrityError) as refused:
-            insert(connection, table, good | change)
-        connection.rollback()
-    assert refused.value.diag.constraint_name == constraint
+    before = [("shadow", PARENT), (table, good)]
+    assert refusal_of(constraints_database, table, good | change, *before) == constraint
 
 
-def test_the_history_of_shadows_cannot_be_rewritten(database: str) -> None:
-    options = "-c search_path=forecast_backfill"
-    with psycopg.connect(database, options=options) as connection:
-        insert(connection, "shadow", PARENT)
-        insert(connection, "shadow_event", EVENT)
-        with pytest.raises(psycopg.IntegrityError, match="shadow_event is append-only"):
-            connection.execute("DELETE FROM shadow_event")
+def test_the_history_of_shadows_cannot_be_rewritten(constraints_database: str) -> None:
+    before = [("shadow", PARENT), ("shadow_event", EVENT)]
+    refused = refusal_of_change(constraints_database, "DELETE FROM shadow_event", *before)
+    assert refused == "shadow_event_is_append_only"
