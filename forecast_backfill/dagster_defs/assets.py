@@ -28,6 +28,12 @@ from forecast_backfill.dagster_defs.events import (
 )
 from forecast_backfill.dagster_defs.spark_runs import open_spark_of, spark_keys
 from forecast_backfill.dagster_defs.summary import raise_unless_done
+from forecast_backfill.dagster_defs.table_columns import (
+    POS_SALES_COLUMNS,
+    column_metadata,
+    demand_kinds,
+    demand_metadata,
+)
 from forecast_backfill.dagster_defs.tags import BACKFILL_ID_TAG, REPROCESS_TAG
 from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings
@@ -41,7 +47,9 @@ def build_pos_sales(partitions: MultiPartitionsDefinition) -> AssetSpec:
         partitions_def=partitions,
         group_name=GROUP,
         kinds={"csv"},
-        description="Point-of-sale lines, landed one file a (date, region) with a manifest.",
+        metadata=column_metadata(POS_SALES_COLUMNS),
+        description="Point-of-sale lines as the retailer lands them: one delivery a (date, region),"
+        " with a manifest of its lines, control totals and hash. Nothing here writes them.",
     )
 
 
@@ -64,8 +72,11 @@ def build_daily_demand(
         output_required=False,
         required_resource_keys=spark_keys(settings),
         group_name=GROUP,
-        kinds={"postgres"},
-        description="Units and revenue a product, store and day, reconciled with its source.",
+        kinds=demand_kinds(settings),
+        metadata=demand_metadata(settings),
+        description="Units and revenue of each date, store and product, rebuilt from `pos_sales`"
+        " and reconciled with it before it is committed. A partition whose source is refused keeps"
+        " its last good rows. Consumers read the view `daily_demand_for_readers`.",
     )
     def daily_demand(context: AssetExecutionContext) -> Iterator[Output[None]]:
         tags = context.run.tags

@@ -32,6 +32,11 @@ from forecast_backfill.dagster_defs.logging_events import log_events
 from forecast_backfill.dagster_defs.night_assets import DEMAND_MODEL
 from forecast_backfill.dagster_defs.partition_keys import DATE_DIMENSION
 from forecast_backfill.dagster_defs.summary import raise_unless_forecast
+from forecast_backfill.dagster_defs.table_columns import (
+    DEMAND_FORECAST_COLUMNS,
+    FORECAST_ACCURACY_COLUMNS,
+    table_metadata,
+)
 from forecast_backfill.night_values import Accuracy, ForecastOutcome, NotMeasured
 from forecast_backfill.settings import Settings
 
@@ -62,7 +67,9 @@ def build_demand_forecast(
         output_required=False,
         group_name=NIGHT_GROUP,
         kinds={"postgres"},
-        description="Units a demand group and day of the horizon; readers see published ones.",
+        metadata=table_metadata("demand_forecast", DEMAND_FORECAST_COLUMNS),
+        description="Forecast units of each region, demand group and day of the horizon. Stores"
+        " order by the view `published_forecast`, which switches once a date.",
     )
     def demand_forecast(context: AssetExecutionContext) -> Iterator[Output[None]]:
         def tell(outcome: ForecastOutcome) -> None:
@@ -93,7 +100,9 @@ def build_forecast_accuracy(
         output_required=False,
         group_name=NIGHT_GROUP,
         kinds={"postgres"},
-        description="WAPE, RMSSE and bias by horizon day, beside the seasonal naive.",
+        metadata=table_metadata("forecast_accuracy", FORECAST_ACCURACY_COLUMNS),
+        description="WAPE, RMSSE and bias of each forecast by horizon day, beside the seasonal"
+        " naive; measured again as days of the horizon come in.",
     )
     def forecast_accuracy(context: AssetExecutionContext) -> Iterator[Output[None]]:
         def tell(measured: Accuracy | NotMeasured) -> None:

@@ -43,6 +43,7 @@ from forecast_backfill.dagster_defs.night_metadata import (
 )
 from forecast_backfill.dagster_defs.partition_keys import DATE_DIMENSION
 from forecast_backfill.dagster_defs.seam_check import audit_day, audit_days, seam_check_spec
+from forecast_backfill.dagster_defs.table_columns import table_metadata
 from forecast_backfill.night_values import NotTrained
 from forecast_backfill.settings import Settings
 
@@ -72,7 +73,9 @@ def build_demand_seal(settings: Settings, dates: DailyPartitionsDefinition) -> A
         check_specs=[check],
         group_name=NIGHT_GROUP,
         kinds={"postgres"},
-        description="Per date, which regions are in at which version, and which are not and why.",
+        metadata=table_metadata("demand_seal"),
+        description="What a date holds: the regions that are in, at which version, and those that"
+        " are not, with the reason.",
     )
     def demand_seal(
         context: AssetExecutionContext,
@@ -131,7 +134,9 @@ def build_training_window(settings: Settings, dates: DailyPartitionsDefinition) 
         ],
         group_name=NIGHT_GROUP,
         kinds={"postgres"},
-        description="The trailing seals that a model is fitted on, judged by the contract.",
+        metadata=table_metadata("training_window"),
+        description="The seals of the trailing days that a model is fitted on, judged by the"
+        " completeness contract.",
     )
     def training_window(context: AssetExecutionContext) -> MaterializeResult:
         with night_run(context, settings) as run:
@@ -166,7 +171,9 @@ def build_demand_model(settings: Settings, dates: DailyPartitionsDefinition) -> 
         partitions_def=dates,
         group_name=NIGHT_GROUP,
         kinds={"lightgbm"},
-        description="One model of all region × demand group series, or the formula in its place.",
+        metadata=table_metadata("demand_model"),
+        description="One model of all region × demand group series, or the formula in its place"
+        " where the fit fails or loses.",
     )
     def demand_model(context: AssetExecutionContext) -> MaterializeResult:
         with night_run(context, settings) as run:

@@ -36,7 +36,8 @@ def build_nightly_schedule(settings: Settings) -> ScheduleDefinition:
         execution_timezone=settings.time_zone,
         target=selection_of(Stage.REGIONS),
         default_status=DefaultScheduleStatus.RUNNING,
-        description="Builds the regions of the oldest night that is not over; sensors go on.",
+        description="Starts the night: builds the regions of the oldest night that is not over. "
+        "The sensor `night` does the rest.",
     )
     def nightly(context: ScheduleEvaluationContext) -> Iterator[RunRequest | SkipReason]:
         now = context.scheduled_execution_time

@@ -44,7 +44,8 @@ def build_night_sensor(settings: Settings) -> SensorDefinition:
         asset_selection=selection_of(Stage.REGIONS, Stage.NIGHT, Stage.FORECAST),
         minimum_interval_seconds=settings.look_seconds,
         default_status=DefaultSensorStatus.RUNNING,
-        description="Takes the oldest night that is not over one step further.",
+        description="Takes the oldest night that is not over one step further: late files, seal "
+        "and fit, forecasts. A tick without a run says what it waits for.",
     )
     def night(context: SensorEvaluationContext) -> Ticks:
         now = SystemClock().now()
@@ -61,7 +62,8 @@ def build_history_sensor(settings: Settings) -> SensorDefinition:
         asset_selection=selection_of(Stage.SEAL, Stage.REFIT, Stage.FORECAST, Stage.ACCURACY),
         minimum_interval_seconds=settings.look_seconds,
         default_status=DefaultSensorStatus.RUNNING,
-        description="After a campaign: one seal a changed date, one fit an affected window.",
+        description="After a campaign: seals the dates that it changed, refits the windows that "
+        "hold them, forecasts again, and measures accuracy again. A tick without a run says why.",
     )
     def history(context: SensorEvaluationContext) -> Ticks:
         yield from _ticks(look_at_history(settings, context.instance, SystemClock().now()))
