@@ -122,6 +122,10 @@ class DeltaLog:
             chosen.append(("region", "in", list(regions)))  # type: ignore[arg-type]
         return self._files(chosen)
 
+    def kept(self, partition: Partition, data_version: str) -> Sequence[Path]:
+        """Files of that content in the partition's folder, current or not, whole or not."""
+        return sorted((self.directory / folder_of(partition)).glob(f"{data_version}-*.parquet"))
+
     def average_bytes(self) -> int:
         """Bytes of a current file on average, as of the last reload; 0 where there is none."""
         sizes = [size for each in self._files(None)[:1000] if (size := _size_of(each)) is not None]

@@ -19,7 +19,7 @@ from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 from forecast_backfill.warehouse.windows import elsewhere
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
-from forecast_backfill.warehouse_delta.demand_file import data_version_of, home_of
+from forecast_backfill.warehouse_delta.demand_file import data_version_of, home_of, rows_of
 from forecast_backfill.warehouse_delta.read_back import ReadBack
 
 LOOKS = 4
@@ -43,10 +43,14 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vouched:
-    """What the ledger vouches for: a version of the content, and its rows, units and checksum."""
+    """What the ledger vouches for: a version of the content, and its rows, units and checksum.
+
+    Where it is not settled, a writer is at work, or was lost there.
+    """
 
     data_version: str
     proof: tuple[int, int, int]
+    is_settled: bool
 
 
 class DeltaDemand:
@@ -121,9 +125,20 @@ class DeltaDemand:
         for partition, wanted in vouched.items():
             files = self._log.files_of(partition) if is_foreign else found[partition]
             if [data_version_of(each) for each in files] != [wanted.data_version]:
-                raise _not_vouched_for(partition, _OTHER_FILES)
+                files = [self._replaced(partition, wanted)]
             chosen += files
         return chosen
+
+    def _replaced(self, partition: Partition, wanted: Vouched) -> Path:
+        """The file that a writer has replaced in the table, but not in the ledger.
+
+        So no campaign that is killed just there keeps a night from its window.
+        """
+        if not wanted.is_settled:
+            for file in self._log.kept(partition, wanted.data_version):
+                if rows_of(file) is not None:
+                    return file
+        raise _not_vouched_for(partition, _OTHER_FILES)
 
     def _vouched(
         self, window: DateRange, region: str | None, is_current: bool
@@ -146,6 +161,7 @@ class DeltaDemand:
             vouched[partition] = Vouched(
                 data_version=row["data_version"],
                 proof=(row["rows"], int(row["units"]), int(row["checksum"])),
+                is_settled=row["is_settled"],
             )
         return vouched
 

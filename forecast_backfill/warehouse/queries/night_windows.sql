@@ -61,7 +61,8 @@ ORDER BY ledger.date, ledger.region;
 -- name: readable_outputs(start, end, region, is_current)
 -- The same partitions without their rows, which are in the lakehouse.
 SELECT date, region, output_data_version AS data_version, output_code_version AS code_version,
-       output_rows AS rows, output_units AS units, output_checksum AS checksum
+       output_rows AS rows, output_units AS units, output_checksum AS checksum,
+       status = 'done' AS is_settled
 FROM partition_ledger
 WHERE date >= :start AND date < :end
   AND (CAST(:region AS text) IS NULL OR region = :region)
