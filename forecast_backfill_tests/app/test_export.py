@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -173,3 +175,11 @@ def test_a_file_with_a_true_stamp_and_other_rows_is_written_again(settings, fold
     pq.write_table(other.replace_schema_metadata(rows.schema.metadata), file)
     assert [each.partition for each in run_export(settings, folder).written] == [ONE]
     assert contents(folder) == before
+
+
+def test_postgresql_is_exported_without_the_packages_of_the_lakehouse(
+    settings, folder, monkeypatch
+):
+    for name in ("deltalake", "duckdb"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert len(run_export(settings, folder).written) == 4

@@ -77,3 +77,9 @@ def test_a_file_that_is_gone_from_the_lakehouse_is_not_exported(delta, tmp_path)
     assert left_out.partition == ONE
     assert left_out.reason.startswith("the warehouse holds 0 rows of ")
     assert manifest_of(tmp_path / "export")["state"] == "incomplete"
+
+
+def test_a_lakehouse_that_was_never_written_has_nothing_to_export(delta, tmp_path):
+    left_out = run_export(delta, tmp_path / "export").left_out
+    assert [each.partition for each in left_out] == PARTITIONS
+    assert not delta.lakehouse_directory.exists()
