@@ -52,7 +52,7 @@ def command(
     End a campaign that is still under way first (kill). What was written since by nightly or by
     another campaign is left and reported, and the exit code is then 1. A rollback is a task of
     backfill: slots, pause, pace and rate hold for it. Interrupted, it is simply run again. A run
-    without a campaign goes by its run id.
+    without a campaign goes by its run id. Dagster's page then shows what stands.
     """
     settings = load_settings()
     refuse_no_dates(start, end, verb=VERB)

@@ -55,28 +55,38 @@ def tell_of_rollback(
         log = storage.event_log_storage
         assert isinstance(log, PartitionEventLog), "the storage is ours"
         known = _known_versions(log, [*back, *already])
-        chosen = [each for each in back if format_key(each) in known]
-        chosen += [
+        fresh = [each for each in back if format_key(each) in known]
+        others = [
             each
             for each in already
             if (version := known.get(format_key(each))) is not None
             and version != _version(find(each))
         ]
-        for each in chosen:
-            _tell(log, campaign_id, each, find)
-        return len(chosen)
+        for each in fresh:
+            _tell(log, each, find, f"rolled back, campaign {campaign_id}", campaign_id)
+        for each in others:
+            _tell(log, each, find, _as_it_stands(campaign_id), campaign_id)
+        return len(fresh) + len(others)
     finally:
         storage.event_log_storage.dispose()
 
 
-def _tell(log: PartitionEventLog, campaign_id: str, partition: Partition, find: Find) -> None:
+def _tell(
+    log: PartitionEventLog, partition: Partition, find: Find, outcome: str, campaign_id: str
+) -> None:
     # Who writes it meanwhile tells Dagster too: the last word has to be of what stands.
     row = find(partition)
     for _ in range(LOOKS):
-        _store(log, _events(campaign_id, partition, row))
+        _store(log, _events(partition, row, outcome))
         told, row = row, find(partition)
         if _version(told) == _version(row):
             return
+        outcome = _as_it_stands(campaign_id)
+
+
+def _as_it_stands(campaign_id: str) -> str:
+    """Somebody may have written it since it was put back."""
+    return f"as it stands after the rollback of campaign {campaign_id}"
 
 
 def _known_versions(
@@ -96,13 +106,13 @@ def _version(row: LedgerRow | None) -> str:
 
 
 def _events(
-    campaign_id: str, partition: Partition, row: LedgerRow | None
+    partition: Partition, row: LedgerRow | None, outcome: str
 ) -> Iterator[AssetMaterialization | AssetCheckEvaluation]:
     """The materialization, and the verdict of the reconcile that a rollback ends with."""
     key = dagster_key(partition)
     code_version, is_absent = ABSENT, True
-    reason = f"rolled back, campaign {campaign_id}"
-    metadata: dict[str, RawMetadata] = {"outcome": reason, "output": OutputState.ABSENT.value}
+    reason = outcome
+    metadata: dict[str, RawMetadata] = {"outcome": outcome, "output": OutputState.ABSENT.value}
     if row is not None and row.fingerprint is not None and row.identity is not None:
         code_version, is_absent = row.identity.code_version, False
         metadata |= figures_metadata(row.fingerprint) | {

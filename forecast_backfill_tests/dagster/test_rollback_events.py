@@ -125,7 +125,9 @@ def test_a_rollback_of_which_dagster_could_not_be_told_is_done_and_tells_it_late
 
     told = json.loads(roll_back(campaign, "--json").stdout)
     assert (told["already_back"], told["told_dagster"], told["dagster_error"]) == (1, 1, None)
-    assert latest(instance, BUILT)[0] == before
+    version, metadata = latest(instance, BUILT)
+    assert version == before
+    assert metadata["outcome"] == f"as it stands after the rollback of campaign {campaign}"
 
 
 def test_who_writes_while_dagster_is_told_is_not_hidden(
@@ -144,4 +146,6 @@ def test_who_writes_while_dagster_is_told_is_not_hidden(
     written = latest(instance, BUILT)[0]
     assert roll_back(campaign).exception is None
     assert len(meanwhile) == 1
-    assert latest(instance, BUILT)[0] == written
+    version, metadata = latest(instance, BUILT)
+    assert version == written
+    assert metadata["outcome"] == f"as it stands after the rollback of campaign {campaign}"
