@@ -9,7 +9,7 @@ from datetime import timedelta
 import click
 
 from forecast_backfill.app.campaign import plan_launch
-from forecast_backfill.cli.dagster_server import dagster_server
+from forecast_backfill.cli.dagster_server import start_dagster
 from forecast_backfill.cli.landing import land_with_progress, order_of
 from forecast_backfill.cli.launching import Ended, open_launchpad
 from forecast_backfill.cli.progress_text import as_fields, clock, describe
@@ -38,7 +38,7 @@ def command(days: int, damaged_count: int, as_json: bool) -> int:
     damaged = _land(settings, calendar, dates, damaged_count)
     _say(f"starting PostgreSQL and Dagster at {settings.dagster_url}")
     with open_launchpad(settings) as pad:
-        dagster_server(settings).start()
+        start_dagster(settings)
         plan = plan_launch(
             start=dates.start,
             end=dates.end,

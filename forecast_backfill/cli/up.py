@@ -6,7 +6,7 @@ import json
 
 import click
 
-from forecast_backfill.cli.dagster_server import dagster_server
+from forecast_backfill.cli.dagster_server import start_dagster
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.connect import mask_password, resolve_database_url
 from forecast_backfill.warehouse.migrate import migrate
@@ -21,13 +21,12 @@ def command(with_dagster: bool, as_json: bool) -> None:
     is_embedded = settings.database_url is None
     url = resolve_database_url(settings)
     applied = migrate(url)
-    if with_dagster:
-        dagster_server(settings).start()
+    is_reloaded = with_dagster and start_dagster(settings)
     shown = url if is_embedded else mask_password(url)
     if as_json:
         fields = {"database_url": shown, "is_embedded": is_embedded, "migrated": list(applied)}
         if with_dagster:
-            fields["dagster_url"] = settings.dagster_url
+            fields |= {"dagster_url": settings.dagster_url, "code_was_reloaded": is_reloaded}
         click.echo(json.dumps(fields))
         return
     server = "embedded PostgreSQL" if is_embedded else "PostgreSQL"

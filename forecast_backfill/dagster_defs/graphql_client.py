@@ -15,6 +15,7 @@ from forecast_backfill.core.errors import DagsterUnreachable
 from forecast_backfill.dagster_defs.partition_keys import format_key
 
 ASSET = "daily_demand"
+ASSET_JOB = "__ASSET_JOB"
 TIMEOUT_SECONDS = 60.0
 MANY = 1000
 START_DAGSTER = (
@@ -99,6 +100,26 @@ class DagsterClient:
         found = self._ask("stop_runs", {"runIds": list(run_ids)}, "terminateRuns")
         results = self._expect(found, "TerminateRunsResult")["terminateRunResults"]
         return sum(each["__typename"] == "TerminateRunSuccess" for each in results)
+
+    def code_locations(self) -> list[dict[str, Any]]:
+        """What each code location holds, or the error with which it did not load."""
+        found = self._ask("code_locations", {}, "workspaceOrError")
+        return list(self._expect(found, "Workspace")["locationEntries"])
+
+    def can_plan_a_run(self, location: str, repository: str) -> bool:
+        """Whether the code server of the location answers: it plans each run, and starts none."""
+        pipeline = {
+            "pipelineName": ASSET_JOB,
+            "repositoryName": repository,
+            "repositoryLocationName": location,
+            "assetSelection": [{"path": [ASSET]}],
+        }
+        found = self._ask("plan_run", {"pipeline": pipeline}, "executionPlanOrError")
+        return bool(found["__typename"] == "ExecutionPlan")
+
+    def reload_code(self, location: str) -> None:
+        """Have the location's code server started anew; how that ended, `code_locations` says."""
+        self._ask("reload_code", {"location": location}, "reloadRepositoryLocation")
 
     def url_of(self, backfill_id: str) -> str:
         """The page of the UI that shows the backfill."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from dagster import (
@@ -265,6 +268,20 @@ def test_a_launch_that_cannot_be_meant_is_refused(
     assert found.returncode == 1
     assert words in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_a_code_server_that_was_killed_is_up_again_after_up(status: str, site: Site) -> None:
+    """The webserver alone answers as if all were well."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if Path(process.cwd()) == site.dagster_home and "grpc" in process.cmdline():
+                process.kill()
+    found = forecast_backfill("up", "--dagster", "--json")
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["code_was_reloaded"]
+    assert "no run could begin: the code server of" in found.stderr
+    again = forecast_backfill("up", "--dagster", "--json")
+    assert not json.loads(again.stdout)["code_was_reloaded"]
 
 
 def failure_of(instance: DagsterInstance, run_id: str) -> str:

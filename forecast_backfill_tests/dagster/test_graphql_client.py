@@ -14,6 +14,8 @@ import pytest
 from forecast_backfill.app.campaign import BackfillState, PartitionSpan
 from forecast_backfill.core.errors import DagsterUnreachable
 from forecast_backfill.core.partition import Partition
+from forecast_backfill.dagster_defs import code_server
+from forecast_backfill.dagster_defs.code_server import revive_code_server
 from forecast_backfill.dagster_defs.graphql_client import DagsterClient
 
 SPAN = PartitionSpan(
@@ -133,3 +135,61 @@ def test_a_server_that_is_not_there_is_told_with_the_command_that_starts_it() ->
     with pytest.raises(DagsterUnreachable, match="no Dagster webserver") as refused:
         DagsterClient("http://127.0.0.1:9").progress("abcd")
     assert refused.value.next_command.startswith("forecast-backfill up --dagster")
+
+
+HOLDS_IT = {
+    "__typename": "RepositoryLocation",
+    "repositories": [{"name": "r", "assetNodes": [{"assetKey": {"path": ["daily_demand"]}}]}],
+}
+BROKEN = {"__typename": "PythonError", "message": "ImportError: no module\nstack"}
+ELSEWHERE = {"__typename": "RepositoryLocation", "repositories": [{"name": "r", "assetNodes": []}]}
+
+
+def workspace(*locations: dict[str, Any] | None, plans: str = "ExecutionPlan") -> tuple[int, Any]:
+    """The answer to each of the questions about code."""
+    entries = [
+        {"name": f"code-{number}", "locationOrLoadError": each}
+        for number, each in enumerate(locations, start=1)
+    ]
+    data = {
+        "workspaceOrError": {"__typename": "Workspace", "locationEntries": entries},
+        "executionPlanOrError": {"__typename": plans},
+        "reloadRepositoryLocation": {"__typename": "WorkspaceLocationEntry"},
+    }
+    return 200, {"data": data}
+
+
+def test_code_that_answers_is_left_alone_whatever_becomes_of_others(dagster: Answers) -> None:
+    dagster.answer = workspace(BROKEN, HOLDS_IT)
+    assert revive_code_server(client_of(dagster), "http://d") is None
+    assert [each["query"].split()[0] for each in dagster.asked] == ["query", "query"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why", "reloaded"),
+    [
+        (workspace(BROKEN), "ImportError: no module", "code-1"),
+        (
+            workspace(ELSEWHERE, HOLDS_IT, plans="InvalidSubsetError"),
+            "the code server of code-2 does not answer",
+            "code-2",
+        ),
+        (workspace(None), "code-1 is still being loaded", None),
+        (workspace(ELSEWHERE), "no code location holds daily_demand", None),
+    ],
+)
+def test_code_that_does_not_come_back_is_told_with_the_next_command(
+    dagster: Answers,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: tuple[int, Any],
+    why: str,
+    reloaded: str | None,
+) -> None:
+    monkeypatch.setattr(code_server, "PAUSE_SECONDS", 0)
+    dagster.answer = answer
+    with pytest.raises(DagsterUnreachable, match="is up at http://d, but no run can") as told:
+        revive_code_server(client_of(dagster), "http://d")
+    assert told.value.why == why
+    assert "forecast-backfill down, then: forecast-backfill up --dagster" in str(told.value)
+    asked = [each["variables"].get("location") for each in dagster.asked]
+    assert [each for each in asked if each] == [reloaded] * (0 if reloaded is None else 4)
