@@ -17,7 +17,8 @@ class Kept:
     """What stood in a partition before the campaign: its state, and its fingerprint if any.
 
     `has_rows` tells whether a copy of the rows was kept; without one the stored rows are the same.
-    `is_back` is True once it was put back, `is_accepted` once it may be freed.
+    `is_back` is True once it was put back, `is_accepted` once it may be freed. What `is_elsewhere`
+    lay in the lakehouse, from which the campaign moved it.
     """
 
     output: OutputState
@@ -25,6 +26,7 @@ class Kept:
     has_rows: bool
     is_back: bool
     is_accepted: bool
+    is_elsewhere: bool = False
 
     def __post_init__(self) -> None:
         if (self.output is OutputState.ABSENT) != (self.fingerprint is None):
@@ -115,6 +117,12 @@ def judge_rollback(
             reason=f"{_writer(stands)} has written it since",
             next_command="nothing, what came later stands; a later campaign is rolled back first, "
             "even one whose rows lost",
+        )
+    if kept.is_elsewhere:
+        return Left(
+            partition=partition,
+            reason=f"before {campaign_id} its rows lay in the lakehouse, out of a rollback's reach",
+            next_command="land the earlier files, then forecast-backfill backfill",
         )
     if stands.status is PartitionStatus.RUNNING and not stands.is_epoch_over:
         return Left(

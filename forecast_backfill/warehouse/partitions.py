@@ -21,6 +21,7 @@ from forecast_backfill.core.merge import Claim, Key, MergeRow, Standing
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.shadow_check import ShadowWrite
 from forecast_backfill.core.states import PartitionStatus, sources_of
+from forecast_backfill.core.stored_in import in_lakehouse
 from forecast_backfill.core.strategy import Layout, Target
 from forecast_backfill.core.version import Authority, Version
 from forecast_backfill.ports import Completion, MergeCompletion, Rows, RunRequest
@@ -174,6 +175,7 @@ class PostgresPartitionTransaction:
             checksum=None if becomes is None else becomes.checksum,
             authority=None if version is None else int(version.authority),
             source_version=None if version is None else version.source_version,
+            lakehouse=in_lakehouse(""),
         )
         return kept
 

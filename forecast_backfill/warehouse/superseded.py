@@ -16,6 +16,7 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.rollback import Kept, PutBack, Stands
 from forecast_backfill.core.shadow_check import ShadowWrite
 from forecast_backfill.core.states import ROLLBACKS, OutputState, PartitionStatus, Workload
+from forecast_backfill.core.stored_in import is_in_lakehouse
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.rollback_ports import KeptPartition
 from forecast_backfill.warehouse.connect import Session
@@ -160,6 +161,7 @@ def _kept(row: Mapping[str, Any]) -> Kept:
         has_rows=row["is_kept"],
         is_back=row["is_back"],
         is_accepted=row["is_accepted"],
+        is_elsewhere=is_in_lakehouse(record.get("output_code_version")),
     )
 
 

@@ -73,6 +73,12 @@ def test_what_somebody_else_wrote_since_is_left(stands: Stands | None, why: str)
     assert reason(judge(KEPT, stands)) == why
 
 
+def test_what_a_campaign_moved_out_of_the_lakehouse_is_left() -> None:
+    assert reason(judge(replace(KEPT, is_elsewhere=True))) == (
+        "before spring its rows lay in the lakehouse, out of a rollback's reach"
+    )
+
+
 def test_an_attempt_that_may_still_commit_keeps_its_partition() -> None:
     running = replace(STANDS, status=PartitionStatus.RUNNING)
     assert reason(judge(KEPT, running)) == "run r is at work on it"

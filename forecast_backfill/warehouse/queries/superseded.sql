@@ -1,12 +1,14 @@
--- name: keep_superseded(date, region, workload, campaign_id, run_id, keeps_rows, rows, checksum, authority, source_version)!
+-- name: keep_superseded(date, region, workload, campaign_id, run_id, keeps_rows, rows, checksum, authority, source_version, lakehouse)!
 -- What stood before the campaign's first write is kept once. What somebody else wrote after that
 -- takes its place when the campaign writes again, and so does its own output once it is accepted,
 -- though the acceptance was interrupted before it came to the partition. Rows that will be the same
 -- bytes again (the same fingerprint under the same version) need no copy, until the campaign writes
--- other ones.
+-- other ones. Rows that lie in the lakehouse are not here to be kept.
 WITH before AS (
     SELECT coalesce(ledger.output, 'absent') AS output,
            coalesce(ledger.output_rows, 0) AS stored_rows,
+           coalesce(right(ledger.output_code_version, length(:lakehouse)) = :lakehouse, false)
+               AS is_elsewhere,
            (CAST(:rows AS bigint), CAST(:checksum AS numeric))
                IS DISTINCT FROM (ledger.output_rows, ledger.output_checksum) AS is_other,
            coalesce(mark.is_kept, false) AS was_kept,
@@ -22,7 +24,8 @@ WITH before AS (
         ON mark.campaign_id = :campaign_id AND mark.date = :date AND mark.region = :region
     LEFT JOIN campaign_acceptance AS accepted ON accepted.campaign_id = :campaign_id
 ), need AS (
-    SELECT *, :keeps_rows AND output <> 'absent' AND NOT (is_own AND was_kept) AND (
+    SELECT *, :keeps_rows AND output <> 'absent' AND NOT is_elsewhere
+              AND NOT (is_own AND was_kept) AND (
         is_other OR EXISTS (
             SELECT FROM daily_demand
             WHERE date = :date AND region = :region
