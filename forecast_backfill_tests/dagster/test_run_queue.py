@@ -12,6 +12,7 @@ import yaml
 from dagster import DagsterRun
 from dagster._core.execution.backfill import BulkActionStatus
 from dagster._core.run_coordinator import QueuedRunCoordinator, SubmitRunContext
+from dagster._core.storage.tags import TagType, get_tag_type
 
 from forecast_backfill.app.operate import InForce
 from forecast_backfill.core.admission import WaitCause
@@ -23,6 +24,7 @@ from forecast_backfill.dagster_defs.run_queue import (
     limits_with,
     missing_tags,
 )
+from forecast_backfill.dagster_defs.tags import MACHINE_TAG
 from forecast_backfill_tests.dagster.conftest import CHECKOUT
 
 LIMITS = [
@@ -73,6 +75,10 @@ def test_only_the_webserver_is_told_in_words(monkeypatch: pytest.MonkeyPatch) ->
     nightly, backfill = coordinator.get_run_queue_config().tag_concurrency_limits
     assert nightly["limit"] == 4
     assert backfill["limit"].startswith("0 of 4 now: ")
+
+
+def test_the_ui_does_not_show_on_which_machine_a_run_is() -> None:
+    assert get_tag_type(MACHINE_TAG) is TagType.HIDDEN
 
 
 def test_nightlys_share_has_to_be_there_beside_all_of_backfill() -> None:
