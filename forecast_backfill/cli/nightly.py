@@ -15,7 +15,7 @@ from forecast_backfill.app.night_steps import Night, run_night
 from forecast_backfill.batch_wiring import run_batch_of
 from forecast_backfill.core.completeness import Override
 from forecast_backfill.core.errors import UsageRefused
-from forecast_backfill.core.outcome import Outcome
+from forecast_backfill.core.outcome import Outcome, Unchanged, Written, reason_of
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.publication import NothingToPublish, Publication
 from forecast_backfill.core.states import Workload
@@ -122,6 +122,7 @@ def _fields(day: Date, built: list[Outcome], night: Night) -> dict[str, object]:
     return {
         "date": day.isoformat(),
         "regions": dict(Counter(type(each).__name__.lower() for each in built)),
+        "troubles": _troubles(built),
         "sealed": {each.region: each.cell.state.value for each in night.seal.regions},
         "window": night.verdict.kind.value,
         "window_reasons": list(night.verdict.reasons),
@@ -140,6 +141,8 @@ def _print(day: Date, built: list[Outcome], night: Night) -> None:
     outcomes = Counter(type(each).__name__.lower() for each in built)
     states = Counter(each.cell.state.value for each in night.seal.regions)
     click.echo(f"regions      {_counted(outcomes) or 'left as they are'}")
+    for region, reason in _troubles(built).items():
+        click.echo(f"             {region}: {reason}")
     click.echo(f"seal         {_counted(states)}")
     click.echo(f"window       {fields['window']}, {fields['left_out']} left out")
     for reason in night.verdict.reasons:
@@ -150,6 +153,15 @@ def _print(day: Date, built: list[Outcome], night: Night) -> None:
     if not night.is_published:
         click.echo(f"no forecast of {day} was published: {_why(night)}", err=True)
         click.echo("next: forecast-backfill quarantine list", err=True)
+
+
+def _troubles(built: list[Outcome]) -> dict[str, str]:
+    """Why a region was not written, by region."""
+    return {
+        each.partition.region: reason_of(each)
+        for each in built
+        if not isinstance(each, Written | Unchanged)
+    }
 
 
 def _counted(counts: Counter[str]) -> str:

@@ -135,3 +135,11 @@ def test_what_is_done_is_written_again_where_that_is_asked_for(settings):
         for words in ((), (), ("--reprocess",))
     ]
     assert counts == [{"written": 2}, {"unchanged": 2}, {"written": 2}]
+
+
+def test_a_region_that_was_not_written_says_why(settings):
+    folder = settings.landing_directory / f"date={LAST}" / "region=R02"
+    (folder / "manifest.json").write_text("{")
+    done = run()
+    assert "1 quarantined, 1 written" in done.output
+    assert "R02: manifest.json manifest_unreadable" in done.output
