@@ -157,7 +157,19 @@ def refuse_in_lakehouse(settings: Settings, what: str, *, next_command: str) -> 
         )
 
 
+def _refuse_key_folders(settings: Settings) -> None:
+    folder = settings.lakehouse_directory
+    keys = [part for part in folder.parts if part.startswith(("date=", "region="))]
+    if keys:
+        raise SettingRefused(
+            f"the setting {PREFIX}LAKEHOUSE={folder} was refused",
+            why=f"readers would take its folder {keys[0]} for a partition's",
+            next_command=f"export {PREFIX}LAKEHOUSE=… of a folder without date= or region=",
+        )
+
+
 def _delta(settings: Settings, *, makes: bool = False) -> tuple[DeltaLog, ReadBack]:
+    _refuse_key_folders(settings)
     # Only who writes may begin the table: a wrong folder is not made by looking at it.
     from forecast_backfill.warehouse_delta.delta_log import DeltaLog
     from forecast_backfill.warehouse_delta.read_back import ReadBack

@@ -53,6 +53,15 @@ def test_a_folder_that_reads_as_a_pattern_is_refused():
         load_settings(lakehouse="/lake/[1]")
 
 
+def test_a_folder_that_reads_as_a_partition_is_refused(database_url, tmp_path):
+    settings = delta_settings(database_url, tmp_path, lakehouse=tmp_path / "region=eu" / "lake")
+    with (
+        pytest.raises(SettingRefused, match="region=eu for a partition's"),
+        open_wiring(settings, workload=Workload.BACKFILL, run_id="5f0c"),
+    ):
+        pass
+
+
 def test_without_the_package_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(LakehouseUnavailable, match=r"pip install 'forecast-backfill\[lakehouse\]'"):
