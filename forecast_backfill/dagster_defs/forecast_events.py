@@ -11,7 +11,6 @@ from dagster import (
     AssetKey,
     AssetMaterialization,
     AssetObservation,
-    MetadataValue,
 )
 from dagster._core.definitions.data_version import (
     DATA_VERSION_IS_USER_PROVIDED_TAG,
@@ -53,7 +52,11 @@ def forecast_events(outcome: ForecastOutcome) -> Iterator[Event]:
             }
             version = fingerprint.data_version
             yield _materialization(DEMAND_FORECAST, partition, version, metadata)
-            yield _check(partition, passed=True, description="every series and day once")
+            yield _check(
+                partition,
+                passed=True,
+                description=f"{fingerprint.rows:,} forecasts: every series and day once",
+            )
         case ForecastRefused(partition=partition, reasons=reasons):
             yield _check(partition, passed=False, description="; ".join(reasons))
         case ForecastMismatched(partition=partition, forecast=forecast, stored=stored):
@@ -104,5 +107,4 @@ def _check(partition: Partition, *, passed: bool, description: str) -> AssetChec
         partition=dagster_key(partition),
         severity=AssetCheckSeverity.ERROR,
         description=description,
-        metadata={"reasons": MetadataValue.text(description)},
     )

@@ -129,7 +129,8 @@ def build_training_window(settings: Settings, dates: DailyPartitionsDefinition) 
                 asset=TRAINING_WINDOW,
                 partitions_def=dates,
                 blocking=True,
-                description="Enough of the window is there: as a whole, by region and date.",
+                description="Enough of the window is there: as a whole, by region and by date."
+                " Where it is not, no fit starts.",
             )
         ],
         group_name=NIGHT_GROUP,

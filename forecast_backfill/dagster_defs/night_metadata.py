@@ -33,7 +33,7 @@ def seal_metadata(seal: Seal) -> dict[str, RawMetadata]:
         "regions": len(seal.regions),
         "regions_in": len(seal.regions) - len(out),
         "regions_out": len(out),
-        "left_out": MetadataValue.md(_table(("region", "state", "reason"), rows)),
+        "left_out": markdown(_table(("region", "state", "reason"), rows)),
     }
 
 
@@ -52,11 +52,9 @@ def window_metadata(verdict: WindowVerdict) -> dict[str, RawMetadata]:
         "override": "none"
         if verdict.override is None
         else f"{verdict.override.by}: {verdict.override.reason}",
-        "all_reasons": MetadataValue.md(
-            "\n".join(f"- {each}" for each in verdict.reasons) or "none"
-        ),
-        "exclusions": MetadataValue.md(_exclusions(verdict.left_out)),
-        "stale_but_used": MetadataValue.md(_exclusions(verdict.stale_used)),
+        "all_reasons": markdown(_list(verdict.reasons)),
+        "exclusions": markdown(_exclusions(verdict.left_out)),
+        "stale_but_used": markdown(_exclusions(verdict.stale_used)),
         "coverage": MetadataValue.md(_coverage(verdict)),
     }
 
@@ -68,15 +66,14 @@ def model_metadata(
     return {
         "kind": model.kind,
         "reason": model.reason,
-        "seed": model.seed,
-        "parameters": MetadataValue.json(dict(model.parameters)),
-        "window_digest": model.window_digest,
-        "data_digest": model.data_digest,
+        **_number("holdout_wape", model.holdout_model_wape),
+        **_number("holdout_formula_wape", model.holdout_formula_wape),
+        "forecast_against_sold": MetadataValue.md("\n\n".join(map(_draw, sketches))),
         "verdict": model.verdict.value,
         "degraded_for": _sentence(model.degraded_for),
         "expected": model.expected,
         "left_out": model.left_out,
-        "exclusions": MetadataValue.md(_exclusions(() if verdict is None else verdict.left_out)),
+        "exclusions": markdown(_exclusions(() if verdict is None else verdict.left_out)),
         "changed_dates": _sentence([str(each) for each in model.changed_dates]),
         "committed_since_sealed": _sentence([str(each) for each in model.moved]),
         "regions": len(model.regions),
@@ -86,9 +83,10 @@ def model_metadata(
         "seconds": round(model.seconds, 3),
         "outcome": "changed" if model.is_changed else "the same model as before",
         "dimensions": fit.dimension_problem or "current",
-        **_number("holdout_wape", model.holdout_model_wape),
-        **_number("holdout_formula_wape", model.holdout_formula_wape),
-        "forecast_against_sold": MetadataValue.md("\n\n".join(map(_draw, sketches))),
+        "window_digest": model.window_digest,
+        "data_digest": model.data_digest,
+        "seed": model.seed,
+        "parameters": MetadataValue.json(dict(model.parameters)),
     }
 
 
@@ -185,6 +183,11 @@ def _number(name: str, value: float | None) -> dict[str, RawMetadata]:
 def _sentence(lines: Sequence[str]) -> str:
     """Short lists as plain text: Markdown is one click away from view."""
     return "; ".join(lines) or "none"
+
+
+def markdown(text: str) -> MetadataValue:
+    """Text that the UI shows behind a click; one word is shown at once."""
+    return MetadataValue.md(text) if "\n" in text or " " in text else MetadataValue.text(text)
 
 
 def _list(lines: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from dagster import (
     AssetCheckSpec,
     AssetKey,
     DailyPartitionsDefinition,
-    MetadataValue,
 )
 
 from forecast_backfill.app.audit_seam import audit_seam
@@ -23,6 +22,7 @@ from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.seam_audit import Finding, FindingKind, SeamAudit
 from forecast_backfill.dagster_defs.asset_bodies import NightRun
 from forecast_backfill.dagster_defs.metadata import RawMetadata
+from forecast_backfill.dagster_defs.night_metadata import markdown
 
 SEAM_AUDIT = "seam_audit"
 
@@ -33,7 +33,7 @@ def seam_check_spec(asset: AssetKey, dates: DailyPartitionsDefinition) -> AssetC
         SEAM_AUDIT,
         asset=asset,
         partitions_def=dates,
-        description="Every key once, and of each the version that has won; gaps and overlaps.",
+        description="Where backfill meets live: no gap, no key twice, and the version that won.",
     )
 
 
@@ -132,5 +132,5 @@ def _metadata(audit: SeamAudit, found: Sequence[Finding]) -> dict[str, RawMetada
     return {
         "seam": str(audit.seam),
         "faults": sum(not each.is_explained for each in found),
-        "findings": MetadataValue.md("\n".join([*head, *lines]) if lines else "none"),
+        "findings": markdown("\n".join([*head, *lines]) if lines else "none"),
     }
