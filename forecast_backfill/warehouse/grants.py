@@ -49,7 +49,8 @@ def give_same(connection: Connection, relation: sql.Identifier, other: sql.Ident
     wanted = grants_of(connection, other, relation)
     for each in grants_of(connection, relation, other):
         if each not in wanted:
-            connection.execute(_statement("REVOKE", each, relation, "FROM"))
+            # What a grantee has passed on goes too; what is wanted of that is given below.
+            connection.execute(_statement("REVOKE", each, relation, "FROM") + sql.SQL(" CASCADE"))
     give(connection, relation, wanted)
 
 
