@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +20,14 @@ from forecast_backfill.warehouse.digests import begin_snapshot
 from forecast_backfill.warehouse.exported import EXPORT_SCHEMA, read_recorded
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
 from forecast_backfill.warehouse_delta.demand import LOOKS, WAIT_SECONDS
-from forecast_backfill.warehouse_delta.demand_file import data_version_of, partition_of
+from forecast_backfill.warehouse_delta.demand_file import data_version_of, home_of
 
 _ORDER = [("store_id", "ascending"), ("product_id", "ascending")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRows:
-    """The rows of a partition's files; a file that is gone or broken holds none."""
+    """The rows of a partition's files; a file that is gone, broken or not ours holds none."""
 
     files: Sequence[Path]
     num_rows: int
@@ -78,10 +78,18 @@ class DeltaExport:
             begin_snapshot(connection)
             recorded = read_recorded(connection, dates, is_lakehouse=True)
         self._log.reload()
-        files: dict[Partition, list[Path]] = defaultdict(list)
+        return DeltaExportView(recorded=recorded, files=self._files(dates, recorded))
+
+    def _files(
+        self, dates: DateRange, recorded: Iterable[Partition]
+    ) -> Mapping[Partition, Sequence[Path]]:
+        found: dict[Partition | None, list[Path]] = defaultdict(list)
         for file in self._log.files_in(dates, None):
-            files[partition_of(file)].append(file)
-        return DeltaExportView(recorded=recorded, files=files)
+            found[home_of(file)].append(file)
+        if None in found:
+            # A foreign file outside of the partitions' folders: whose it is, the log itself says.
+            return {each: self._log.files_of(each) for each in recorded}
+        return {each: files for each, files in found.items() if each is not None}
 
 
 def _agrees(recorded: Recorded, files: Mapping[Partition, Sequence[Path]]) -> bool:
@@ -96,5 +104,6 @@ def _rows_of(file: Path) -> pa.Table:
     try:
         with pq.ParquetFile(file) as opened:
             return opened.read(columns=EXPORT_SCHEMA.names).cast(EXPORT_SCHEMA)
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError, pa.ArrowException):
+        # ValueError: columns are missing.
         return EXPORT_SCHEMA.empty_table()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
+import pyarrow.parquet as pq
 import pytest
+from deltalake.transaction import AddAction
 
 from forecast_backfill.lakehouse_settings import WarehouseKind
 from forecast_backfill.warehouse_delta import exported
+from forecast_backfill.warehouse_delta.demand_file import TABLE_SCHEMA
 from forecast_backfill_tests.app.campaigns import run_campaign
 from forecast_backfill_tests.app.exports import (
     ONE,
@@ -19,7 +24,7 @@ from forecast_backfill_tests.app.exports import (
     refuse_source,
     run_export,
 )
-from forecast_backfill_tests.lakehouse.deltas import data_files, delta_rows
+from forecast_backfill_tests.lakehouse.deltas import data_files, delta_rows, table_of
 
 
 @pytest.fixture
@@ -77,6 +82,38 @@ def test_a_file_that_is_gone_from_the_lakehouse_is_not_exported(delta, tmp_path)
     assert left_out.partition == ONE
     assert left_out.reason.startswith("the warehouse holds 0 rows of ")
     assert manifest_of(tmp_path / "export")["state"] == "incomplete"
+
+
+def test_a_foreign_file_outside_of_the_folders_keeps_its_partition_out_of_an_export(
+    delta, tmp_path
+):
+    run_campaign(delta, PARTITIONS)
+    mine = data_files(delta)[0]
+    shutil.copy(mine, delta.lakehouse_directory / "daily_demand" / "part-0.parquet")
+    foreign = AddAction(
+        path="part-0.parquet",
+        size=mine.stat().st_size,
+        partition_values={"date": str(ONE.date), "region": "R01"},
+        modification_time=1,
+        data_change=True,
+        stats="{}",
+    )
+    table_of(delta).create_write_transaction([foreign], "append", TABLE_SCHEMA, ["date", "region"])
+    done = run_export(delta, tmp_path / "export")
+    assert [each.partition for each in done.left_out] == [ONE]
+    assert done.left_out[0].reason.startswith("the warehouse holds 4 rows of ")
+    assert [each.partition for each in done.written] == PARTITIONS[1:]
+
+
+def test_a_file_of_the_lakehouse_that_lacks_a_column_is_not_exported(delta, tmp_path):
+    run_campaign(delta, PARTITIONS)
+    file = data_files(delta)[0]
+    with pq.ParquetFile(file) as opened:
+        rows = opened.read()
+    pq.write_table(rows.drop_columns(["units"]), file)
+    (left_out,) = run_export(delta, tmp_path / "export").left_out
+    assert left_out.partition == ONE
+    assert left_out.reason.startswith("the warehouse holds 0 rows of ")
 
 
 def test_a_lakehouse_that_was_never_written_has_nothing_to_export(delta, tmp_path):
