@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date as Date
 
 from dagster import MetadataValue
 
@@ -111,7 +112,11 @@ def accuracy_metadata(accuracy: Accuracy) -> dict[str, RawMetadata]:
         "horizon_days": accuracy.horizon_days,
         "forecast_version": accuracy.forecast_version,
         "error_by_horizon": MetadataValue.md(
-            line_plot(f"{accuracy.partition}: error by horizon day", lines)
+            line_plot(
+                f"{accuracy.partition}: error by horizon day",
+                lines,
+                ends=lambda day: f"day {day:.0f}",
+            )
         ),
         "by_horizon": MetadataValue.md(_table(names, rows)),
     }
@@ -168,7 +173,8 @@ def _draw(sketch: SeriesSketch) -> str:
             (float(day.toordinal()), units) for day, units in sorted(sketch.forecast.items())
         ],
     }
-    return line_plot(f"{sketch.region} {sketch.demand_group}: units a day", lines)
+    title = f"{sketch.region} {sketch.demand_group}: units a day"
+    return line_plot(title, lines, ends=lambda day: str(Date.fromordinal(int(day))))
 
 
 def _shown(score: HorizonScore) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 WIDTH, HEIGHT, MARGIN = 640, 160, 28
 COLOURS = ("#4f43dd", "#e0762f", "#2b8a6e", "#999999")
@@ -13,8 +13,13 @@ CELL = 7
 Point = tuple[float, float]
 
 
-def line_plot(title: str, lines: Mapping[str, Sequence[Point]]) -> str:
-    """One picture with a line a name, over a common pair of axes that begin at zero."""
+def line_plot(
+    title: str, lines: Mapping[str, Sequence[Point]], *, ends: Callable[[float], str]
+) -> str:
+    """One picture with a line a name; the vertical axis begins at zero.
+
+    `ends` names the first and the last place of the horizontal axis.
+    """
     points = [point for line in lines.values() for point in line]
     if not points:
         return f"{title}: nothing to draw"
@@ -28,6 +33,9 @@ def line_plot(title: str, lines: Mapping[str, Sequence[Point]]) -> str:
 
     parts = [_text(MARGIN, 16, title), _text(2, MARGIN + 4, f"{highest:.3g}", size=9)]
     base = place((left, lowest)).split(",")[1]
+    below = float(base) + 11
+    parts.append(_text(MARGIN, below, ends(left), size=9))
+    parts.append(_text(WIDTH - MARGIN, below, ends(right), size=9, anchor="end"))
     parts.append(f'<path d="M{MARGIN} {base}H{WIDTH - MARGIN}" stroke="#ccc"/>')
     for number, (name, line) in enumerate(lines.items()):
         colour = COLOURS[number % len(COLOURS)]
@@ -35,6 +43,9 @@ def line_plot(title: str, lines: Mapping[str, Sequence[Point]]) -> str:
         parts.append(
             f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
         )
+        if len(line) == 1:
+            x, y = drawn.split(",")
+            parts.append(f'<circle cx="{x}" cy="{y}" r="2.5" fill="{colour}"/>')
         parts.append(_text(MARGIN + 110 * number, HEIGHT - 6, name, fill=colour))
     return _image(title, WIDTH, HEIGHT, parts)
 
@@ -67,11 +78,13 @@ def heat_map(
     return _image(title, width, height, parts)
 
 
-def _text(x: float, y: float, text: str, *, size: int = 11, fill: str = "#555") -> str:
+def _text(
+    x: float, y: float, text: str, *, size: int = 11, fill: str = "#555", anchor: str = "start"
+) -> str:
     shown = html.escape(text)
     return (
-        f'<text x="{x}" y="{y}" font-size="{size}" font-family="sans-serif" fill="{fill}">'
-        f"{shown}</text>"
+        f'<text x="{x}" y="{y}" font-size="{size}" font-family="sans-serif" fill="{fill}"'
+        f' text-anchor="{anchor}">{shown}</text>'
     )
 
 

@@ -15,20 +15,39 @@ def picture(markdown: str) -> ElementTree.Element:
     return ElementTree.fromstring(base64.b64decode(found[1]))
 
 
+def day(place: float) -> str:
+    return f"day {place:.0f}"
+
+
 def test_each_line_has_its_points_between_the_margins():
-    drawn = picture(line_plot("R01 <MILK>", {"sold": [(0, 0.0), (10, 4.0)], "forecast": [(5, 2)]}))
+    lines = {"sold": [(0, 0.0), (10, 4.0)], "forecast": [(5, 2)]}
+    drawn = picture(line_plot("R01 <MILK>", lines, ends=day))
     points = [each.get("points") for each in drawn.iter(f"{SVG}polyline")]
     assert points == ["28.0,132.0 612.0,28.0", "320.0,80.0"]
     assert next(each.text for each in drawn.iter(f"{SVG}text")) == "R01 <MILK>"
 
 
+def test_the_ends_of_the_axis_are_named():
+    drawn = picture(line_plot("WAPE", {"a": [(1, 0.5), (8, 0.25)]}, ends=day))
+    named = [(each.text, each.get("x")) for each in drawn.iter(f"{SVG}text")]
+    assert ("day 1", "28") in named
+    assert ("day 8", "612") in named
+
+
+def test_a_line_of_one_point_is_a_dot():
+    drawn = picture(line_plot("WAPE", {"a": [(1, 0.5)], "b": [(1, 0.25), (2, 0.5)]}, ends=day))
+    assert [(dot.get("cx"), dot.get("cy")) for dot in drawn.iter(f"{SVG}circle")] == [
+        ("28.0", "28.0")
+    ]
+
+
 def test_one_constant_line_is_drawn_too():
-    drawn = picture(line_plot("flat", {"a": [(1, 0.0), (2, 0.0)]}))
+    drawn = picture(line_plot("flat", {"a": [(1, 0.0), (2, 0.0)]}, ends=day))
     assert next(drawn.iter(f"{SVG}polyline")).get("points") == "28.0,28.0 612.0,28.0"
 
 
 def test_nothing_to_draw_is_said():
-    assert line_plot("empty", {"a": []}) == "empty: nothing to draw"
+    assert line_plot("empty", {"a": []}, ends=day) == "empty: nothing to draw"
 
 
 def test_a_heat_map_colours_only_the_cells_that_it_is_given():
