@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 
 from psycopg import conninfo
 
+_SCHEMES = ("postgresql://", "postgres://")
+
 PATIENCE = {
     "connect_timeout": "10",
     "keepalives": "1",
@@ -34,9 +36,11 @@ def patience(url: str) -> dict[str, str]:
 def with_patience(url: str) -> str:
     """The URL with what it leaves open of PATIENCE, for whoever connects by an address alone."""
     missing = patience(url)
-    if "://" not in url:
+    if not url.startswith(_SCHEMES):
         return conninfo.make_conninfo(url, **missing)
-    joint = "" if not missing else "&" if "?" in url else "?"
+    if not missing:
+        return url
+    joint = "" if url.endswith(("?", "&")) else "&" if "?" in url else "?"
     return f"{url}{joint}{urlencode(missing)}"
 
 

@@ -130,7 +130,8 @@ def test_a_statement_whose_packets_are_swallowed_is_interrupted(database: str, p
     ],
 )
 def test_a_unix_socket_has_no_path_to_lose(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PGHOST", raising=False)
+    for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE"):
+        monkeypatch.delenv(name, raising=False)
     assert patience(url) == {"connect_timeout": "10"}
 
 
@@ -152,6 +153,18 @@ def test_what_the_url_says_stays_and_the_rest_is_added_for_dagsters_storage() ->
         "keepalives_count": ["3"],
         "tcp_user_timeout": ["40000"],
     }
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://db.example/warehouse?", "postgres://db.example/warehouse?port=6543&"]
+)
+def test_a_url_that_ends_openly_is_still_one_when_it_is_completed(url: str) -> None:
+    assert conninfo.conninfo_to_dict(with_patience(url))["tcp_user_timeout"] == "40000"
+
+
+def test_a_password_that_looks_like_a_url_stays_as_it_is() -> None:
+    found = conninfo.conninfo_to_dict(with_patience("host=db.example password=a://b"))
+    assert (found["password"], found["keepalives_idle"]) == ("a://b", "10")
 
 
 def test_an_address_of_keywords_is_completed_too() -> None:
