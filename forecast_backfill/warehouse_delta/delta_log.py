@@ -104,6 +104,11 @@ class DeltaLog:
         return found
 
     @property
+    def is_open(self) -> bool:
+        """Whether there was a table, as of the last reload."""
+        return self._table is not None
+
+    @property
     def version(self) -> int:
         """The version of the table as of the last reload; there is one."""
         version: int = self._table.version()

@@ -115,6 +115,8 @@ class DeltaDemand:
         self, window: DateRange, region: str | None, vouched: Mapping[Partition, Vouched]
     ) -> list[Path]:
         """The one file of each partition, which the ledger vouches for by its name."""
+        if vouched and not self._log.is_open:
+            raise _no_table(self._log.directory, next(iter(vouched)))
         named = self._log.files_in(window, None if region is None else [region])
         found: dict[Partition | None, list[Path]] = defaultdict(list)
         for file in named:
@@ -174,6 +176,16 @@ _OTHER_ROWS = (
     "the rows in a partition's file are not those that the ledger vouches for: the file was "
     "changed in its place"
 )
+
+
+def _no_table(directory: Path, partition: Partition) -> WarehouseRefused:
+    return WarehouseRefused(
+        "a window cannot be read",
+        why=f"{directory} holds no Delta table: it is not mounted, another folder, or was deleted",
+        next_command="export FORECAST_BACKFILL_LAKEHOUSE=… (or mount it); where the table is lost: "
+        "forecast-backfill reconcile --repair",
+        partition=partition,
+    )
 
 
 def _not_vouched_for(partition: Partition, why: str) -> WarehouseRefused:

@@ -52,8 +52,7 @@ def file_told(directory: Path, partition: Partition) -> Iterator[None]:
         raise WarehouseRefused(
             "a file of the lakehouse was not written",
             why=f"{directory}: {brief(error)}",
-            next_command="free the disk, or make the folder writable; then forecast-backfill "
-            f"backfill --from {partition.date} --to {partition.date + timedelta(days=1)} "
-            f"--regions {partition.region}",
+            next_command="free the disk, or make the folder writable; then the same campaign, or "
+            f"forecast-backfill nightly --date {partition.date}, again",
             partition=partition,
         ) from error

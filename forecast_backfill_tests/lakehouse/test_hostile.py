@@ -9,7 +9,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction, RemoveAction
 
 from forecast_backfill.app.reconcile import Differs, Proved, reconcile
@@ -194,6 +194,39 @@ def test_what_a_vacuum_took_before_the_commit_is_made_again(settings, database_u
     assert [row[2] for row in ledger_rows(database_url)] == ["done"] * 4
 
 
+def append(table):
+    rows = table.to_pyarrow_table()
+    mine = rows.filter(pa.compute.equal(rows["region"], "R02")).slice(0, 1)
+    write_deltalake(table, mine, mode="append")
+
+
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        append,
+        lambda table: table.delete("region = 'R02' AND product_id = 'NA'"),
+        lambda table: table.optimize.z_order(["units"]),
+    ],
+)
+def test_what_others_commit_to_a_partition_before_the_group_is_replaced_with_it(
+    meddle, wiring, settings, database_url, tmp_path
+):
+    land_campaign(tmp_path, PARTITIONS, quantity="3")
+
+    def at(step, partition):
+        if (step, partition) == (Step.COMMITTED, PARTITIONS[-1]) and not met:
+            met.append(partition)
+            meddle(table_of(settings))
+
+    met = []
+    ports = replace(wiring.ports, checkpoint=at)
+    outcomes = run_grouped(PARTITIONS, wiring.request(), ports, lambda outcome: None)
+    assert [type(each) for each in outcomes] == [Written] * 4
+    assert [row[4] for row in delta_rows(settings)] == [6] * 8
+    assert [each.units for each in read_window(wiring)] == [{"SOUP": 6, "DELI": 6}] * 4
+    assert [row[2] for row in ledger_rows(database_url)] == ["done"] * 4
+
+
 def test_a_commit_whose_end_fails_counts_as_made(settings, monkeypatch):
     commit = DeltaLog._commit
 
@@ -228,7 +261,7 @@ def test_a_folder_that_cannot_be_written_fails_its_partitions_only(settings):
     outcomes = run_campaign(settings, PARTITIONS)
     assert [type(each) for each in outcomes] == [Failed, Failed, Written, Written]
     assert "a file of the lakehouse was not written [2026-11-02 R01]" in outcomes[0].reason
-    assert "backfill --from 2026-11-02 --to 2026-11-03 --regions R01" in outcomes[0].reason
+    assert "nightly --date 2026-11-02, again" in outcomes[0].reason
 
 
 def test_a_log_that_is_partly_gone_is_told_with_its_folder(wiring, settings):
@@ -241,7 +274,7 @@ def test_a_log_that_is_partly_gone_is_told_with_its_folder(wiring, settings):
 
 def test_looking_at_a_folder_makes_no_table_there(wiring, settings, tmp_path):
     elsewhere = settings.model_copy(update={"lakehouse": tmp_path / "not mounted"})
-    with pytest.raises(WarehouseRefused, match="other files of a partition"):
+    with pytest.raises(WarehouseRefused, match="holds no Delta table"):
         demand_of(elsewhere, wiring.session, None).read(DATES)
     assert plan_facts_of(elsewhere, wiring.session).partition_bytes() == 0
     assert not (tmp_path / "not mounted").exists()
