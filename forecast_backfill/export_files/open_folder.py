@@ -35,9 +35,10 @@ def open_folder(path: Path, *, kept_apart: Mapping[str, Path]) -> Iterator[Parqu
         lock = (place / LOCK).open("a")
     with lock:
         _take(lock, place)
-        # Once more: another export may have ended meanwhile.
-        folder = ParquetFolder(place, _read_manifest(place))
-        folder.partitions()
+        with refused(place):
+            # Once more: another export may have ended meanwhile.
+            folder = ParquetFolder(place, _read_manifest(place))
+            folder.partitions()
         folder.sweep()
         yield folder
 

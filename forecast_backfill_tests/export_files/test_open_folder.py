@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 
 import pytest
@@ -95,3 +96,11 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(ExportRefused, match="Not a directory"):
         opened(tmp_path / "file" / "export")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+def test_a_folder_that_cannot_be_looked_into_is_told(tmp_path):
+    claim(tmp_path)
+    (tmp_path / "date=2026-11-02").mkdir(mode=0)
+    with pytest.raises(ExportRefused, match="Permission denied"):
+        opened(tmp_path)
