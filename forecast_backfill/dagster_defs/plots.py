@@ -33,9 +33,8 @@ def line_plot(
 
     parts = [_text(MARGIN, 16, title), _text(2, MARGIN + 4, f"{highest:.3g}", size=9)]
     base = place((left, lowest)).split(",")[1]
-    below = float(base) + 11
-    parts.append(_text(MARGIN, below, ends(left), size=9))
-    parts.append(_text(WIDTH - MARGIN, below, ends(right), size=9, anchor="end"))
+    parts.append(_text(MARGIN, HEIGHT - 6, ends(left), size=9))
+    parts.append(_text(WIDTH - MARGIN, HEIGHT - 6, ends(right), size=9, anchor="end"))
     parts.append(f'<path d="M{MARGIN} {base}H{WIDTH - MARGIN}" stroke="#ccc"/>')
     for number, (name, line) in enumerate(lines.items()):
         colour = COLOURS[number % len(COLOURS)]
@@ -46,7 +45,7 @@ def line_plot(
         if len(line) == 1:
             x, y = drawn.split(",")
             parts.append(f'<circle cx="{x}" cy="{y}" r="2.5" fill="{colour}"/>')
-        parts.append(_text(MARGIN + 110 * number, HEIGHT - 6, name, fill=colour))
+        parts.append(_text(MARGIN + 110 * (number + 1), HEIGHT - 6, name, fill=colour))
     return _image(title, WIDTH, HEIGHT, parts)
 
 
