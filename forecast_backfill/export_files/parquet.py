@@ -47,7 +47,7 @@ def read_stamp(file: Path) -> str | None:
         found = (pq.read_metadata(file).metadata or {}).get(STAMP)
     except (OSError, pa.ArrowException):
         return None
-    return None if found is None else found.decode()
+    return None if found is None else found.decode(errors="replace")
 
 
 def read_fingerprint(file: Path, partition: Partition) -> Fingerprint | None:

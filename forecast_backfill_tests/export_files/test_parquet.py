@@ -8,7 +8,7 @@ import pytest
 from forecast_backfill.core.export import Wanted
 from forecast_backfill.export_files import parquet
 from forecast_backfill.export_files.open_folder import open_folder
-from forecast_backfill.export_files.parquet import read_fingerprint, write_rows
+from forecast_backfill.export_files.parquet import STAMP, read_fingerprint, read_stamp, write_rows
 from forecast_backfill.warehouse.exported import EXPORT_SCHEMA
 from forecast_backfill_tests.conformance.test_spark_checksum import rows_of
 from forecast_backfill_tests.postgres.rows import PARTITION, fingerprint_of, table_of
@@ -49,6 +49,11 @@ def test_a_file_that_is_gone_or_broken_has_no_fingerprint(tmp_path):
     file.write_bytes(file.read_bytes()[:-9])
     assert read_fingerprint(file, PARTITION) is None
     assert read_fingerprint(tmp_path / "two", PARTITION) is None
+
+
+def test_a_stamp_that_is_no_text_is_nobodys(tmp_path):
+    pq.write_table(EXPORTED.replace_schema_metadata({STAMP: b"\xff"}), tmp_path / "one")
+    assert read_stamp(tmp_path / "one") == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_what_is_staged_is_seen_by_nobody_until_it_is_published(tmp_path):
