@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from forecast_backfill.core.errors import WarehouseRefused
+from forecast_backfill.core.errors import DatabaseInterrupted, WarehouseRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.warehouse_delta.packages import load_deltalake
 
@@ -45,9 +45,19 @@ def log_told(directory: Path, what: str, partition: Partition | None = None) -> 
 
 @contextmanager
 def file_told(directory: Path, partition: Partition) -> Iterator[None]:
-    """Raise WarehouseRefused for what writing a partition's file under `directory` raises."""
+    """Raise WarehouseRefused for what writing a partition's file under `directory` raises.
+
+    Raises DatabaseInterrupted, which is tried again, where the file was taken away meanwhile.
+    """
     try:
         yield
+    except FileNotFoundError as error:
+        raise DatabaseInterrupted(
+            "a file of the lakehouse is gone before it was offered to the table",
+            why=f"{brief(error)}: VACUUM without retention?",
+            next_command="nothing, it is tried again; vacuum with a retention of some hours",
+            partition=partition,
+        ) from error
     except OSError as error:
         raise WarehouseRefused(
             "a file of the lakehouse was not written",

@@ -22,6 +22,7 @@ from forecast_backfill.core.states import Workload
 from forecast_backfill.lakehouse_wiring import demand_of, plan_facts_of
 from forecast_backfill.ports import Step
 from forecast_backfill.truth_wiring import proof_ports
+from forecast_backfill.warehouse_delta import demand_file
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
 from forecast_backfill.warehouse_delta.demand_file import TABLE_SCHEMA
 from forecast_backfill.warehouse_delta.read_back import ReadBack
@@ -192,6 +193,21 @@ def test_what_a_vacuum_took_before_the_commit_is_made_again(settings, database_u
     assert [type(each) for each in outcomes] == [Written] * 4
     assert len(delta_rows(settings)) == 8
     assert [row[2] for row in ledger_rows(database_url)] == ["done"] * 4
+
+
+def test_a_file_that_a_vacuum_takes_while_it_is_written_is_written_again(settings, monkeypatch):
+    sync, taken = demand_file.sync, []
+
+    def take(paths):
+        if not taken:
+            taken.append(paths[0])
+            paths[0].unlink()
+        sync(paths)
+
+    monkeypatch.setattr(demand_file, "sync", take)
+    assert [type(each) for each in run_campaign(settings, PARTITIONS[:1])] == [Written]
+    assert len(taken) == 1
+    assert len(delta_rows(settings)) == 2
 
 
 def append(table):
