@@ -15,6 +15,7 @@ from forecast_backfill.core.strategy import Layout, Target
 from forecast_backfill.warehouse import swap_leaf
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.partitions import PostgresWarehouse
+from forecast_backfill.warehouse.plan_facts import PostgresPlanFacts
 from forecast_backfill_tests.postgres.rows import (
     PARTITION,
     REQUEST,
@@ -114,6 +115,15 @@ def test_a_view_that_others_depend_on_is_not_made_again_in_passing(database):
         PostgresWarehouse(session, LEAVES).target()
     with open_session(database) as session:
         assert PostgresWarehouse(session).target().layout is Layout.PLAIN
+
+
+def test_a_partition_with_a_leaf_takes_the_bytes_of_its_leaf(database):
+    with open_session(database) as session:
+        PostgresWarehouse(session, LEAVES).target()
+        swap(session, 1)
+        found = PostgresPlanFacts(session).partition_bytes()
+    # A page of rows, two of the key, one for the index of texts that are stored apart.
+    assert found == 4 * 8192
 
 
 def test_a_table_with_rows_is_not_turned_into_leaves_in_passing(database):

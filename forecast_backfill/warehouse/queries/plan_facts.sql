@@ -6,8 +6,11 @@ WHERE date >= :start AND date < :end AND region = ANY(:regions);
 
 -- name: plan_size()^
 -- Bytes of a partition on average, indexes and dead rows included; nothing where nothing is stored.
-SELECT coalesce(pg_total_relation_size('daily_demand') / nullif(count(*), 0), 0)::bigint
-    AS partition_bytes
+-- A table with leaves has no bytes of its own; one without is no tree.
+SELECT coalesce(coalesce(
+           (SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('daily_demand')),
+           pg_total_relation_size('daily_demand')
+       ) / nullif(count(*), 0), 0)::bigint AS partition_bytes
 FROM partition_ledger
 WHERE output <> 'absent';
 
