@@ -167,7 +167,8 @@ def _drop_view(connection: Connection, view: Mapping[str, Any]) -> None:
 
 def _create_view(connection: Connection, view: Mapping[str, Any]) -> None:
     name = _name_of(view)
-    connection.execute(sql.SQL("CREATE VIEW {} AS {}").format(name, sql.SQL(view["definition"])))
+    options, definition = sql.SQL(view["options"]), sql.SQL(view["definition"])
+    connection.execute(sql.SQL("CREATE VIEW {} {} AS {}").format(name, options, definition))
     connection.execute(
         sql.SQL("ALTER VIEW {} OWNER TO {}").format(name, sql.Identifier(view["owner"]))
     )

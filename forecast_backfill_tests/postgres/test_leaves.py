@@ -105,6 +105,22 @@ def test_an_empty_table_that_gets_leaves_keeps_what_was_granted(database, reader
     assert fetch(database, owner) == [(reader_role,)]
 
 
+def test_a_view_keeps_its_options_and_its_schemas_name(database):
+    options = (
+        "SELECT reloptions FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace"
+        " WHERE nspname = 'Their Marts' AND relname = 'Units'"
+    )
+    with psycopg.connect(database, options=OPTIONS) as connection:
+        connection.execute(
+            'CREATE SCHEMA "Their Marts"; CREATE VIEW "Their Marts"."Units"'
+            " WITH (security_barrier=true, check_option=local) AS"
+            " SELECT region, units FROM daily_demand WHERE units > 0"
+        )
+    with open_session(database) as session:
+        PostgresWarehouse(session, LEAVES).target()
+    assert fetch(database, options) == [(["security_barrier=true", "check_option=local"],)]
+
+
 def test_a_view_that_others_depend_on_is_not_made_again_in_passing(database):
     with psycopg.connect(database, options=OPTIONS) as connection:
         connection.execute("CREATE VIEW theirs AS SELECT units FROM daily_demand_for_readers")

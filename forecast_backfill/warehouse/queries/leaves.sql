@@ -12,7 +12,9 @@ SELECT EXISTS (
 ) AS is_there;
 
 -- name: leaf_views()
-SELECT DISTINCT view.relnamespace::regnamespace::text AS schema, view.relname AS name,
+SELECT DISTINCT (SELECT nspname FROM pg_namespace WHERE oid = view.relnamespace) AS schema,
+       view.relname AS name,
+       coalesce('WITH (' || array_to_string(view.reloptions, ', ') || ')', '') AS options,
        pg_get_viewdef(view.oid) AS definition, obj_description(view.oid, 'pg_class') AS comment,
        pg_get_userbyid(view.relowner) AS owner
 FROM pg_depend AS dependence
