@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date as Date
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from forecast_backfill.warehouse.windows import elsewhere
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
 from forecast_backfill.warehouse_delta.demand_file import data_version_of, home_of, rows_of
 from forecast_backfill.warehouse_delta.read_back import ReadBack
+from forecast_backfill.warehouse_delta.told import rewrite_command
 
 LOOKS = 4
 WAIT_SECONDS = 0.5
@@ -189,12 +189,9 @@ def _no_table(directory: Path, partition: Partition) -> WarehouseRefused:
 
 
 def _not_vouched_for(partition: Partition, why: str) -> WarehouseRefused:
-    after = partition.date + timedelta(days=1)
     return WarehouseRefused(
         "a window cannot be read",
         why=why,
-        next_command=f"forecast-backfill backfill --reprocess --from {partition.date} "
-        f"--to {after} --regions {partition.region}, which adopts or rewrites it; where nightly "
-        f"owns the date: forecast-backfill nightly --date {partition.date} --reprocess",
+        next_command=rewrite_command(partition),
         partition=partition,
     )

@@ -12,9 +12,9 @@ import aiosql
 from forecast_backfill.core.digest_tree import CONTENT_COLUMNS
 from forecast_backfill.core.errors import WarehouseRefused
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, Fingerprint
-from forecast_backfill.warehouse_delta.demand_file import home_of, rows_of
+from forecast_backfill.warehouse_delta.demand_file import home_of, read_stamp, rows_of
 from forecast_backfill.warehouse_delta.packages import load_duckdb
-from forecast_backfill.warehouse_delta.told import brief, repair_command
+from forecast_backfill.warehouse_delta.told import brief, repair_command, rewrite_command
 
 _BOOLEANS = ("on_display", "on_mailer")
 
@@ -92,15 +92,31 @@ class ReadBack:
 
 
 def _unreadable(files: Sequence[Path], error: Exception) -> WarehouseRefused:
-    """The error with the partition of the first file that is gone or broken, where there is one."""
+    """The error with the partition of the first file that is gone or broken, else of a foreign one.
+
+    A foreign one has other columns, say: then a proof cannot read it either.
+    """
+    what = "files of the lakehouse cannot be read"
     broken = next((each for each in files if rows_of(each) is None), None)
-    partition = None if broken is None else home_of(broken)
+    if broken is not None and (partition := home_of(broken)) is not None:
+        return WarehouseRefused(
+            what,
+            why=f"{broken} is gone or broken",
+            next_command=repair_command(partition),
+            partition=partition,
+        )
+    foreign = next((each for each in files if read_stamp(each) is None), None)
+    homes = {home_of(each) for each in ([foreign] if foreign is not None else files)}
+    if homes == {None}:
+        homes = {home_of(each) for each in files} - {None}
+    partition = homes.pop() if len(homes) == 1 else None
+    why = brief(error) if foreign is None else f"{foreign} is none of ours: {brief(error)}"
     return WarehouseRefused(
-        "files of the lakehouse cannot be read",
-        why=brief(error) if broken is None else f"{broken} is gone or broken",
-        next_command="forecast-backfill reconcile --repair"
+        what,
+        why=why,
+        next_command="forecast-backfill backfill --reprocess --from … --to …"
         if partition is None
-        else repair_command(partition),
+        else rewrite_command(partition),
         partition=partition,
     )
 

@@ -28,6 +28,16 @@ def repair_command(partition: Partition) -> str:
     )
 
 
+def rewrite_command(partition: Partition) -> str:
+    """The command that writes one partition anew, whatever is stored there."""
+    return (
+        f"forecast-backfill backfill --reprocess --from {partition.date} "
+        f"--to {partition.date + timedelta(days=1)} --regions {partition.region}, which adopts or "
+        "rewrites it; where nightly owns the date: forecast-backfill nightly "
+        f"--date {partition.date} --reprocess"
+    )
+
+
 @contextmanager
 def log_told(directory: Path, what: str, partition: Partition | None = None) -> Iterator[None]:
     """Raise WarehouseRefused for what reading or writing the table's log in `directory` raises."""

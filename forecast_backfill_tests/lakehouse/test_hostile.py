@@ -135,6 +135,28 @@ def test_a_copy_of_a_file_under_another_name_is_not_adopted(wiring, settings):
     assert len(delta_rows(settings)) == 8
 
 
+@pytest.mark.parametrize("folder", ["", f"date={FIRST}/region=R01/"])
+def test_a_foreign_file_that_no_proof_can_read_names_the_partition_to_rewrite(
+    folder, wiring, settings
+):
+    foreign = table_folder(settings) / f"{folder}part-0.parquet"
+    pq.write_table(pa.table({"strange": [1]}), foreign)
+    added = AddAction(
+        path=f"{folder}part-0.parquet",
+        size=foreign.stat().st_size,
+        partition_values={"date": str(FIRST), "region": "R01"},
+        modification_time=1,
+        data_change=True,
+        stats="{}",
+    )
+    table_of(settings).create_write_transaction([added], "append", TABLE_SCHEMA, ["date", "region"])
+    with pytest.raises(WarehouseRefused, match=r"\[2026-11-02 R01\].*none of ours") as refused:
+        verdicts(wiring)
+    assert "--reprocess --from 2026-11-02 --to 2026-11-03" in refused.value.next_command
+    write_anew(wiring)
+    assert verdicts(wiring) == [Proved] * 4
+
+
 def test_rows_that_were_changed_in_their_place_are_not_read(wiring, settings):
     file = data_files(settings)[0]
     with pq.ParquetFile(file) as opened:
