@@ -17,7 +17,7 @@ from forecast_backfill.cli.live_bar import LiveBar
 from forecast_backfill.core.partition import DateRange
 from forecast_backfill.warehouse.campaigns import campaign_progress
 from forecast_backfill.warehouse.connect import Session
-from forecast_backfill.wiring import SystemClock, calendar_of
+from forecast_backfill.wiring.partition import SystemClock, calendar_of
 
 POLL_SECONDS = 1.0
 STALL_SECONDS = 300.0

@@ -31,7 +31,7 @@ from forecast_backfill.ports import Completion, OutputIdentity, Prepared
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.copy_rows import copy_rows
 from forecast_backfill.warehouse.embedded import EmbeddedServer
-from forecast_backfill.wiring import Wiring, open_wiring
+from forecast_backfill.wiring.partition import Wiring, open_wiring
 
 SIZES = ((100, 60), (5_000, 25), (50_000, 11))
 NEIGHBOUR_ROWS = 10_000

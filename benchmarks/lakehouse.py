@@ -29,12 +29,12 @@ from forecast_backfill.app.run_grouped import run_grouped
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_wiring import demand_of
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill.warehouse_delta.delta_log import Change, DeltaLog
 from forecast_backfill.warehouse_delta.demand_file import TABLE_SCHEMA, folder_of
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.lakehouse import demand_of
+from forecast_backfill.wiring.partition import open_wiring
 
 CASES = ((100, 200), (10_000, 20))
 """Rows a partition, and how many partitions a batch has."""

@@ -27,12 +27,12 @@ from forecast_backfill.app.run_partition import run_partition
 from forecast_backfill.core.outcome import Written
 from forecast_backfill.core.pace import PaceRules
 from forecast_backfill.core.states import Workload
-from forecast_backfill.pace_health import PaceHealth
-from forecast_backfill.pace_wiring import pace_ports
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.embedded import EmbeddedServer
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.pace import pace_ports
+from forecast_backfill.wiring.pace_health import PaceHealth
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.postgres.replicas import streaming_pair
 
 SECONDS = 60.0

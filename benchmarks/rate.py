@@ -29,7 +29,7 @@ from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill.warehouse.migrate import migrate
 from forecast_backfill.warehouse.rate import PostgresRate
 from forecast_backfill.warehouse.waits import PostgresWaits
-from forecast_backfill.wiring import SystemClock, control_of
+from forecast_backfill.wiring.partition import SystemClock, control_of
 
 WORKERS = 16
 SECONDS = 15.0

@@ -29,12 +29,12 @@ from forecast_backfill.cli.landing import land_with_progress, order_of
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.landing.layout import Layout
-from forecast_backfill.rollback_wiring import open_rollback
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.acceptances import PostgresAcceptances, superseded_size
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.embedded import EmbeddedServer
-from forecast_backfill.wiring import open_session, open_wiring
+from forecast_backfill.wiring.partition import open_session, open_wiring
+from forecast_backfill.wiring.rollback import open_rollback
 
 DIGEST = (
     "SELECT count(*) AS rows, md5(string_agg(d::text, ';' ORDER BY date, region, store_id, "

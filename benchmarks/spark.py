@@ -22,14 +22,14 @@ import numpy as np
 from benchmarks.machine import describe_machine
 from benchmarks.one_partition import PARTITION, land_dimensions, land_sales
 from benchmarks.results import write_section
-from forecast_backfill.batch_wiring import OpenSpark, run_batch_of
 from forecast_backfill.core.outcome import Written
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.engines.spark_session import open_spark
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.embedded import EmbeddedServer
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.batch import OpenSpark, run_batch_of
+from forecast_backfill.wiring.partition import open_wiring
 
 CASES = ((100, 240), (1_000, 120), (10_000, 40), (50_000, 12))
 """Rows a partition, and how many partitions one batch has."""

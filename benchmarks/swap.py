@@ -32,11 +32,11 @@ from forecast_backfill.cli.landing import land_with_progress, order_of
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.shadow import read_definition
 from forecast_backfill.core.states import Workload
+from forecast_backfill.ports.shadow import By
 from forecast_backfill.settings import Settings, load_settings
-from forecast_backfill.shadow_ports import By
-from forecast_backfill.shadow_wiring import ShadowWiring, open_shadows, pauses
 from forecast_backfill.warehouse.embedded import EmbeddedServer
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.partition import open_wiring
+from forecast_backfill.wiring.shadow import ShadowWiring, open_shadows, pauses
 
 AIM_SECONDS = 1.0
 BY = By(name="bench", reason="measured")

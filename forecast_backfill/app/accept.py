@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from forecast_backfill.core.errors import UsageRefused
-from forecast_backfill.rollback_ports import Acceptance, Acceptances
+from forecast_backfill.ports.rollback import Acceptance, Acceptances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from forecast_backfill.core.deadline import (
     judge_deadline,
 )
 from forecast_backfill.core.notice import Notice
-from forecast_backfill.night_ports import NightPorts
+from forecast_backfill.ports.night import NightPorts
 
 LOOK_BACK_DAYS = 3
 """Nights that are looked at: the latest, and those before it that an outage may have hidden."""

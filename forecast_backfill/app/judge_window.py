@@ -21,9 +21,9 @@ from forecast_backfill.core.completeness import (
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.seal import Seal, cells_of, digest_seals
-from forecast_backfill.night_ports import NightPorts
-from forecast_backfill.night_values import VerdictKind, WindowVerdict
 from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.night import NightPorts
+from forecast_backfill.ports.night_values import VerdictKind, WindowVerdict
 
 
 def judge_window(day: Date, *, request: RunRequest, ports: NightPorts) -> WindowVerdict:

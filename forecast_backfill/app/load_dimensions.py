@@ -19,7 +19,7 @@ from forecast_backfill.core.dimension import (
 from forecast_backfill.core.errors import DimensionRefused, LandingIncomplete
 from forecast_backfill.core.intervals import Incoherent
 from forecast_backfill.core.partition import DateRange
-from forecast_backfill.dimension_ports import DimensionPorts, LandedDimension
+from forecast_backfill.ports.dimension import DimensionPorts, LandedDimension
 
 WEEK = timedelta(weeks=1)
 _NEEDED = (DimensionName.PRODUCT, DimensionName.STORE_REGION)

@@ -8,9 +8,9 @@ from datetime import date as Date
 from forecast_backfill.core.forecast import horizon_of
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.seal import window_ending
-from forecast_backfill.night_ports import NightPorts
-from forecast_backfill.night_values import Accuracy, NotMeasured, WindowUnits
 from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.night import NightPorts
+from forecast_backfill.ports.night_values import Accuracy, NotMeasured, WindowUnits
 
 
 def measure_accuracy(

@@ -25,9 +25,10 @@ from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.publication import NothingToPublish, Publication, PublicationStatus
 from forecast_backfill.core.seal import Seal
 from forecast_backfill.core.states import Workload
-from forecast_backfill.dimension_ports import DimensionPorts
-from forecast_backfill.night_ports import NightPorts
-from forecast_backfill.night_values import (
+from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.dimension import DimensionPorts
+from forecast_backfill.ports.night import NightPorts
+from forecast_backfill.ports.night_values import (
     Accuracy,
     ForecastOutcome,
     ForecastRefused,
@@ -36,7 +37,6 @@ from forecast_backfill.night_values import (
     TrainedModel,
     WindowVerdict,
 )
-from forecast_backfill.ports import RunRequest
 
 Published = Publication | NothingToPublish
 

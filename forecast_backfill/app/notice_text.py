@@ -14,7 +14,7 @@ from forecast_backfill.core.publication import NothingToPublish, Publication
 from forecast_backfill.core.shadow import ShadowState
 from forecast_backfill.core.shadow_check import RefusedWrite
 from forecast_backfill.core.states import Workload
-from forecast_backfill.night_values import TrainedModel, VerdictKind, WindowVerdict
+from forecast_backfill.ports.night_values import TrainedModel, VerdictKind, WindowVerdict
 
 MOST_LISTED = 20
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.notice import Notice, pause_after
-from forecast_backfill.night_ports import NightPorts
-from forecast_backfill.night_values import QueuedNotice
+from forecast_backfill.ports.night import NightPorts
+from forecast_backfill.ports.night_values import QueuedNotice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

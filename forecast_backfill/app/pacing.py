@@ -6,7 +6,7 @@ from datetime import datetime
 
 from forecast_backfill.core.pace import PaceState, distrusted
 from forecast_backfill.core.pace_steps import step
-from forecast_backfill.signal_ports import PacePorts
+from forecast_backfill.ports.signal import PacePorts
 
 
 def sample_if_due(ports: PacePorts, now: datetime | None = None) -> PaceState:

@@ -22,8 +22,9 @@ from forecast_backfill.core.publication import (
     PublicationStatus,
     plan_publication,
 )
-from forecast_backfill.night_ports import NightPorts
-from forecast_backfill.night_values import (
+from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.night import NightPorts
+from forecast_backfill.ports.night_values import (
     ForecastMismatched,
     ForecastOutcome,
     ForecastRefused,
@@ -31,7 +32,6 @@ from forecast_backfill.night_values import (
     TrainedModel,
     WindowVerdict,
 )
-from forecast_backfill.ports import RunRequest
 
 
 class _Differs(Exception):

@@ -24,7 +24,7 @@ from forecast_backfill.core.rollback import (
 )
 from forecast_backfill.core.states import OutputState
 from forecast_backfill.ports import RunRequest
-from forecast_backfill.rollback_ports import KeptPartition, RollbackPorts, RollbackTransaction
+from forecast_backfill.ports.rollback import KeptPartition, RollbackPorts, RollbackTransaction
 
 
 def roll_back(

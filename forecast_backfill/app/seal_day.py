@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import date as Date
 
 from forecast_backfill.core.seal import RegionOutput, Seal, build_seal
-from forecast_backfill.night_ports import NightPorts
 from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.night import NightPorts
 
 
 def seal_day(day: Date, *, request: RunRequest, ports: NightPorts) -> Seal:

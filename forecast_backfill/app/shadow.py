@@ -15,7 +15,7 @@ from forecast_backfill.core.shadow_check import (
     sum_up,
 )
 from forecast_backfill.ports import Clock
-from forecast_backfill.shadow_ports import Blocked, By, Holder, Moved, Shadow, Shadows, Versions
+from forecast_backfill.ports.shadow import Blocked, By, Holder, Moved, Shadow, Shadows, Versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from datetime import date as Date
 from datetime import timedelta
 
 from forecast_backfill.core.partition import DateRange
-from forecast_backfill.night_ports import NightPorts
-from forecast_backfill.night_values import TrainedModel
+from forecast_backfill.ports.night import NightPorts
+from forecast_backfill.ports.night_values import TrainedModel
 
 SHOWN_DAYS = 28
 SHOWN_SERIES = 4

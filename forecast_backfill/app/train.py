@@ -13,8 +13,9 @@ from forecast_backfill.app.notify import queue_notice
 from forecast_backfill.core.coverage import LeftOut
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.seal import cells_of
-from forecast_backfill.night_ports import NightPorts
-from forecast_backfill.night_values import (
+from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.night import NightPorts
+from forecast_backfill.ports.night_values import (
     Fitted,
     NotTrained,
     TrainedModel,
@@ -22,7 +23,6 @@ from forecast_backfill.night_values import (
     WindowUnits,
     WindowVerdict,
 )
-from forecast_backfill.ports import RunRequest
 
 FALLBACK_KIND = "formula"
 

@@ -12,14 +12,14 @@ from forecast_backfill.app.accept import Accepted, accept, accept_expired
 from forecast_backfill.cli.kept_text import kept_fields, kept_line, shown_bytes
 from forecast_backfill.cli.turning import json_option, reason_option, user
 from forecast_backfill.core.states import Workload
-from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.acceptances import (
     PostgresAcceptances,
     SupersededSize,
     superseded_size,
 )
-from forecast_backfill.wiring import SystemClock, open_session
+from forecast_backfill.wiring.partition import SystemClock, open_session
+from forecast_backfill.wiring.process_priority import lower_priority
 
 
 @click.command("accept")

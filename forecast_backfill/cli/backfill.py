@@ -12,9 +12,9 @@ from forecast_backfill.app.launch_room import refuse_without_room
 from forecast_backfill.cli.launching import open_launchpad, run_launch
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.version import Winner
-from forecast_backfill.lakehouse_wiring import plan_facts_of, refuse_in_lakehouse
 from forecast_backfill.settings import Settings, load_settings
-from forecast_backfill.wiring import SystemClock, calendar_in, calendar_of
+from forecast_backfill.wiring.lakehouse import plan_facts_of, refuse_in_lakehouse
+from forecast_backfill.wiring.partition import SystemClock, calendar_in, calendar_of
 
 DATE = click.DateTime(["%Y-%m-%d"])
 

@@ -7,11 +7,11 @@ import click
 from forecast_backfill.app.operate import in_force
 from forecast_backfill.cli.capacity import measure_now
 from forecast_backfill.cli.turning import json_option, knob_fields, reason_option, say, turn
-from forecast_backfill.control_wiring import control_of
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.control import control_of
+from forecast_backfill.wiring.partition import open_session
 
 AUTO = "auto"
 OFF = "off"

@@ -13,7 +13,7 @@ from forecast_backfill.core.capacity_measure import CapacityMeasure
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.connect import Session
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.partition import open_session
 
 
 @click.command("capacity")

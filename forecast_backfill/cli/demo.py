@@ -18,7 +18,7 @@ from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.states import Workload
 from forecast_backfill.landing.damage import Damaged, damage
 from forecast_backfill.settings import Settings, load_settings
-from forecast_backfill.wiring import SystemClock, calendar_in, open_session
+from forecast_backfill.wiring.partition import SystemClock, calendar_in, open_session
 
 
 @click.command("demo")

@@ -14,9 +14,9 @@ from forecast_backfill.app.export import Exported, export
 from forecast_backfill.cli.chosen_range import DATE, dates_of, refuse_long, regions_of
 from forecast_backfill.core.export import LeftOut, Wanted
 from forecast_backfill.core.partition import partitions_of
-from forecast_backfill.export_wiring import open_export
 from forecast_backfill.settings import load_settings
-from forecast_backfill.wiring import retry_interrupted
+from forecast_backfill.wiring.export import open_export
+from forecast_backfill.wiring.partition import retry_interrupted
 
 SHOWN = 20
 

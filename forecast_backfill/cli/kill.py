@@ -16,7 +16,7 @@ from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.control import read_knobs
 from forecast_backfill.warehouse.kill import Killed, close_killed, kill, reopen
 from forecast_backfill.warehouse.leases import list_flights
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.partition import open_session
 
 
 @click.command("kill")

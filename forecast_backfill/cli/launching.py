@@ -34,7 +34,7 @@ from forecast_backfill.warehouse.campaigns import (
 )
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.waits import sum_waits
-from forecast_backfill.wiring import RETRY_SECONDS, open_session, retry_interrupted
+from forecast_backfill.wiring.partition import RETRY_SECONDS, open_session, retry_interrupted
 
 POLL_SECONDS = 1.0
 

@@ -12,20 +12,20 @@ import click
 
 from forecast_backfill.app.judge_window import override_window
 from forecast_backfill.app.night_steps import Night, run_night
-from forecast_backfill.batch_wiring import run_batch_of
 from forecast_backfill.core.completeness import Override
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.outcome import Outcome, Unchanged, Written, reason_of
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.publication import NothingToPublish, Publication
 from forecast_backfill.core.states import Workload
-from forecast_backfill.dimension_wiring import dimension_ports
 from forecast_backfill.landing.arrivals import landed_regions
-from forecast_backfill.night_values import ForecastWritten, TrainedModel
-from forecast_backfill.night_wiring import NightWiring, open_night
+from forecast_backfill.ports.night_values import ForecastWritten, TrainedModel
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.date_states import read_date_states
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.batch import run_batch_of
+from forecast_backfill.wiring.dimension import dimension_ports
+from forecast_backfill.wiring.night import NightWiring, open_night
+from forecast_backfill.wiring.partition import open_wiring
 
 DATE = click.DateTime(["%Y-%m-%d"])
 

@@ -16,7 +16,7 @@ from forecast_backfill.cli.turning import (
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.leases import list_flights
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.partition import open_session
 
 
 @click.command("pause")

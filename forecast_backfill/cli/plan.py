@@ -22,11 +22,11 @@ from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.in_place import risk_matrix
 from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.states import Workload
-from forecast_backfill.plan_wiring import Supposed, plan_ports
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.acceptances import superseded_size
 from forecast_backfill.warehouse.risk_facts import risk_facts
-from forecast_backfill.wiring import load_engine, open_session
+from forecast_backfill.wiring.partition import load_engine, open_session
+from forecast_backfill.wiring.plan import Supposed, plan_ports
 
 DATE = click.DateTime(["%Y-%m-%d"])
 MOST_DATES = 3660

@@ -13,7 +13,6 @@ from forecast_backfill.cli.launching import open_launchpad, run_launch
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_wiring import plan_facts_of
 from forecast_backfill.landing.reader import FileLanding
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.quarantines import (
@@ -21,7 +20,8 @@ from forecast_backfill.warehouse.quarantines import (
     find_quarantine,
     list_quarantines,
 )
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.lakehouse import plan_facts_of
+from forecast_backfill.wiring.partition import open_session
 
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

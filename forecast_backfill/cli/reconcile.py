@@ -19,12 +19,12 @@ from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.seam_audit import SeamAudit
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_wiring import seam_records_of, stored_of
-from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import load_settings
-from forecast_backfill.truth_wiring import proof_ports, prove_some
 from forecast_backfill.warehouse.compared_table import open_compared
-from forecast_backfill.wiring import Wiring, open_wiring
+from forecast_backfill.wiring.lakehouse import seam_records_of, stored_of
+from forecast_backfill.wiring.partition import Wiring, open_wiring
+from forecast_backfill.wiring.process_priority import lower_priority
+from forecast_backfill.wiring.truth import proof_ports, prove_some
 
 
 @click.command("reconcile")

@@ -19,7 +19,7 @@ from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.control import find_pause, read_knobs
 from forecast_backfill.warehouse.pace import PostgresPace
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.partition import open_session
 
 
 @click.command("resume")

@@ -23,12 +23,12 @@ from forecast_backfill.core.rollback import (
     reason_of_rollback,
 )
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_wiring import refuse_in_lakehouse
-from forecast_backfill.process_priority import lower_priority
-from forecast_backfill.rollback_ports import KeptPartition
-from forecast_backfill.rollback_wiring import open_rollback
+from forecast_backfill.ports.rollback import KeptPartition
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.campaigns import is_under_way
+from forecast_backfill.wiring.lakehouse import refuse_in_lakehouse
+from forecast_backfill.wiring.process_priority import lower_priority
+from forecast_backfill.wiring.rollback import open_rollback
 
 VERB = "rollback --campaign …"
 SHOWN = 20

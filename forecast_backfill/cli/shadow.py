@@ -28,12 +28,12 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.shadow import ShadowState, held_definition, read_definition
 from forecast_backfill.core.shadow_check import DuePartition, require_followed
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_wiring import plan_facts_of
-from forecast_backfill.process_priority import lower_priority
+from forecast_backfill.ports.shadow import By
 from forecast_backfill.settings import Settings, load_settings
-from forecast_backfill.shadow_ports import By
-from forecast_backfill.shadow_wiring import ShadowWiring, open_shadows, pauses
-from forecast_backfill.wiring import calendar_in, open_wiring
+from forecast_backfill.wiring.lakehouse import plan_facts_of
+from forecast_backfill.wiring.partition import calendar_in, open_wiring
+from forecast_backfill.wiring.process_priority import lower_priority
+from forecast_backfill.wiring.shadow import ShadowWiring, open_shadows, pauses
 
 NEXT_BACKFILL = "forecast-backfill shadow backfill"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from forecast_backfill.app.fill_shadow import Filled
 from forecast_backfill.core.shadow import READ, ShadowState
 from forecast_backfill.core.shadow_check import ComparedPartition, DuePartition, Validation
-from forecast_backfill.shadow_ports import Shadow
+from forecast_backfill.ports.shadow import Shadow
 
 SHOWN = 20
 

@@ -21,7 +21,7 @@ from forecast_backfill.simulation.shapes import (
 )
 from forecast_backfill.warehouse.capacity import PostgresCapacity
 from forecast_backfill.warehouse.outlook import capacity_basis
-from forecast_backfill.wiring import SystemClock, open_session
+from forecast_backfill.wiring.partition import SystemClock, open_session
 
 FITS = ("demand_model", "fit")
 """What the step is called, in Dagster and in examples, whose start is looked at."""

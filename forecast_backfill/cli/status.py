@@ -22,7 +22,6 @@ from forecast_backfill.cli.workload_text import (
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
-from forecast_backfill.shadow_wiring import read_shadows
 from forecast_backfill.warehouse.acceptances import superseded_size
 from forecast_backfill.warehouse.campaigns import (
     Campaign,
@@ -34,7 +33,8 @@ from forecast_backfill.warehouse.campaigns import (
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.quarantines import Quarantine, list_quarantines
 from forecast_backfill.warehouse.waits import WaitSum, sum_waits, sum_work
-from forecast_backfill.wiring import SystemClock, open_session
+from forecast_backfill.wiring.partition import SystemClock, open_session
+from forecast_backfill.wiring.shadow import read_shadows
 
 SHOWN_CAMPAIGNS = 10
 SHOWN_QUARANTINES = 10

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import click
 
 from forecast_backfill.core.rollback import AlreadyBack, RollbackOutcome, RolledBack
-from forecast_backfill.rollback_wiring import RollbackWiring
 from forecast_backfill.warehouse.campaigns import has_dagster
+from forecast_backfill.wiring.rollback import RollbackWiring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

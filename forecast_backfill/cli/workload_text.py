@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from forecast_backfill.app.operate import InForce, in_force, motion_of
 from forecast_backfill.cli.progress_text import clock
 from forecast_backfill.cli.turning import knob_fields
-from forecast_backfill.control_wiring import control_of
 from forecast_backfill.core.admission import Conditions
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
@@ -15,6 +14,7 @@ from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.control import Change, Knobs, list_changes, read_knobs
 from forecast_backfill.warehouse.leases import Flight, list_flights
 from forecast_backfill.warehouse.waits import WaitSum, sum_waits
+from forecast_backfill.wiring.control import control_of
 
 SHOWN_CHANGES = 5
 

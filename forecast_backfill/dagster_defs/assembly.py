@@ -23,7 +23,7 @@ from forecast_backfill.dagster_defs.sensors import (
 )
 from forecast_backfill.dagster_defs.spark_runs import spark_resources
 from forecast_backfill.settings import Settings
-from forecast_backfill.wiring import SystemClock, calendar_of, load_engine
+from forecast_backfill.wiring.partition import SystemClock, calendar_of, load_engine
 
 
 def build_definitions(settings: Settings) -> Definitions:

@@ -13,14 +13,14 @@ from forecast_backfill.app.audit_seam import SeamRecords
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.dagster_defs.batch import workload_of
 from forecast_backfill.dagster_defs.tags import BACKFILL_ID_TAG
-from forecast_backfill.dimension_ports import DimensionPorts
-from forecast_backfill.dimension_wiring import dimension_ports
-from forecast_backfill.lakehouse_wiring import seam_records_of
-from forecast_backfill.night_ports import NightPorts
-from forecast_backfill.night_wiring import open_night
 from forecast_backfill.ports import RunRequest
-from forecast_backfill.process_priority import lower_priority
+from forecast_backfill.ports.dimension import DimensionPorts
+from forecast_backfill.ports.night import NightPorts
 from forecast_backfill.settings import Settings
+from forecast_backfill.wiring.dimension import dimension_ports
+from forecast_backfill.wiring.lakehouse import seam_records_of
+from forecast_backfill.wiring.night import open_night
+from forecast_backfill.wiring.process_priority import lower_priority
 
 GROUP = "demand"
 NIGHT_GROUP = "night"

@@ -15,7 +15,6 @@ from dagster import (
     asset,
 )
 
-from forecast_backfill.batch_wiring import run_batch_of
 from forecast_backfill.dagster_defs.asset_bodies import GROUP, accepted_previews, expected_errors
 from forecast_backfill.dagster_defs.batch import batch_of, winner_of, workload_of
 from forecast_backfill.dagster_defs.campaign_registration import register_backfill
@@ -35,9 +34,10 @@ from forecast_backfill.dagster_defs.table_columns import (
     demand_metadata,
 )
 from forecast_backfill.dagster_defs.tags import BACKFILL_ID_TAG, REPROCESS_TAG
-from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.batch import run_batch_of
+from forecast_backfill.wiring.partition import open_wiring
+from forecast_backfill.wiring.process_priority import lower_priority
 
 
 def build_pos_sales(partitions: MultiPartitionsDefinition) -> AssetSpec:

@@ -18,10 +18,10 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.partition_keys import parse_key
 from forecast_backfill.dagster_defs.tags import BACKFILL_ID_TAG, LAUNCHED_BY_TAG
-from forecast_backfill.lakehouse_wiring import plan_facts_of
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.warehouse.campaigns import is_registered, register_campaign
-from forecast_backfill.wiring import Wiring
+from forecast_backfill.wiring.lakehouse import plan_facts_of
+from forecast_backfill.wiring.partition import Wiring
 
 UNNAMED_LAUNCHER = "dagster"
 

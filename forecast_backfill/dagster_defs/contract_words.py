@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from forecast_backfill.core.coverage import CellState
-from forecast_backfill.night_values import VerdictKind, WindowVerdict
+from forecast_backfill.ports.night_values import VerdictKind, WindowVerdict
 
 MOST_REASONS = 4
 

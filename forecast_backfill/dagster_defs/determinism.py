@@ -11,9 +11,9 @@ from forecast_backfill.app.notify import queue_notice
 from forecast_backfill.app.recompute import Different
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.partition import DateRange
-from forecast_backfill.night_wiring import NightWiring
-from forecast_backfill.truth_wiring import prove_some
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.night import NightWiring
+from forecast_backfill.wiring.partition import open_wiring
+from forecast_backfill.wiring.truth import prove_some
 
 PROOFS = 3
 """Partitions a day: a sensor has a minute."""

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from forecast_backfill.app.notice_text import campaign_notice
 from forecast_backfill.app.notify import queue_notice
-from forecast_backfill.night_wiring import NightWiring
 from forecast_backfill.warehouse.campaigns import campaign_progress, list_campaigns
 from forecast_backfill.warehouse.quarantines import list_quarantines
+from forecast_backfill.wiring.night import NightWiring
 
 LOOK_BACK = timedelta(days=3)
 

@@ -37,7 +37,7 @@ from forecast_backfill.dagster_defs.table_columns import (
     FORECAST_ACCURACY_COLUMNS,
     table_metadata,
 )
-from forecast_backfill.night_values import Accuracy, ForecastOutcome, NotMeasured
+from forecast_backfill.ports.night_values import Accuracy, ForecastOutcome, NotMeasured
 from forecast_backfill.settings import Settings
 
 

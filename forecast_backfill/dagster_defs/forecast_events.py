@@ -23,7 +23,7 @@ from forecast_backfill.core.publication import NothingToPublish, Publication
 from forecast_backfill.dagster_defs.events import Event, dagster_key
 from forecast_backfill.dagster_defs.metadata import RawMetadata
 from forecast_backfill.dagster_defs.night_metadata import accuracy_metadata, publication_metadata
-from forecast_backfill.night_values import (
+from forecast_backfill.ports.night_values import (
     Accuracy,
     ForecastMismatched,
     ForecastOutcome,

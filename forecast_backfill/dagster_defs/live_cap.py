@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from forecast_backfill.app.operate import InForce, in_force
-from forecast_backfill.control_wiring import control_of
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.states import Workload
 from forecast_backfill.ports import Control
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session, resolve_database_url
+from forecast_backfill.wiring.control import control_of
 
 PATIENCE_SECONDS = 2.0
 """How long a tick waits for the answer; the nightly runs in the same queue wait with it."""

@@ -44,7 +44,7 @@ from forecast_backfill.dagster_defs.night_metadata import (
 from forecast_backfill.dagster_defs.partition_keys import DATE_DIMENSION
 from forecast_backfill.dagster_defs.seam_check import audit_day, audit_days, seam_check_spec
 from forecast_backfill.dagster_defs.table_columns import table_metadata
-from forecast_backfill.night_values import NotTrained
+from forecast_backfill.ports.night_values import NotTrained
 from forecast_backfill.settings import Settings
 
 DEMAND_SEAL = "demand_seal"

@@ -15,7 +15,7 @@ from forecast_backfill.core.seal import Seal
 from forecast_backfill.dagster_defs.contract_words import next_command, shortened
 from forecast_backfill.dagster_defs.metadata import RawMetadata
 from forecast_backfill.dagster_defs.plots import heat_map, line_plot
-from forecast_backfill.night_values import Accuracy, HorizonScore, TrainedModel, WindowVerdict
+from forecast_backfill.ports.night_values import Accuracy, HorizonScore, TrainedModel, WindowVerdict
 
 MOST_ROWS = 200
 LETTERS = {CellState.STALE: "s", CellState.QUARANTINED: "q", CellState.MISSING: "m"}

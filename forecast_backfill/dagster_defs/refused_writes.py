@@ -7,8 +7,8 @@ from itertools import groupby
 from forecast_backfill.app.notice_text import shadow_notice
 from forecast_backfill.app.notify import queue_notice
 from forecast_backfill.core.shadow_check import RefusedWrite
-from forecast_backfill.night_wiring import NightWiring
 from forecast_backfill.warehouse.shadow_records import refused_nightly
+from forecast_backfill.wiring.night import NightWiring
 
 
 def tell_of_refused_writes(wiring: NightWiring) -> int:

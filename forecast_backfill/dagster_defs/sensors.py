@@ -23,9 +23,9 @@ from forecast_backfill.dagster_defs.finished_campaigns import tell_of_campaigns
 from forecast_backfill.dagster_defs.planned_runs import requests_of, selection_of
 from forecast_backfill.dagster_defs.refused_writes import tell_of_refused_writes
 from forecast_backfill.dagster_defs.situation import Planned, look_at_history, look_at_nights
-from forecast_backfill.night_wiring import open_night
 from forecast_backfill.settings import Settings
-from forecast_backfill.wiring import SystemClock
+from forecast_backfill.wiring.night import open_night
+from forecast_backfill.wiring.partition import SystemClock
 
 WATCH_SECONDS = 60
 GRACE = timedelta(minutes=2)

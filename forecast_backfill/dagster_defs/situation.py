@@ -17,7 +17,7 @@ from forecast_backfill.dagster_defs.planned_runs import past_launches, running_c
 from forecast_backfill.landing.arrivals import landed_regions
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.date_states import last_night, read_date_states
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.partition import open_session
 
 Planned = tuple[Plan, PastLaunches]
 

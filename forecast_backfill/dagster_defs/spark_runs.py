@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, InitResourceContext, ResourceDefinition, resource
 
-from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.batch import workload_of
 from forecast_backfill.settings import Settings
-from forecast_backfill.spark_settings import EngineKind
+from forecast_backfill.settings.spark import EngineKind
+from forecast_backfill.wiring.batch import OpenSpark
 
 if TYPE_CHECKING:
     from forecast_backfill.dagster_defs.spark_resource import RunSpark

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dagster import Failure
 
 from forecast_backfill.core.outcome import Outcome, Quarantined, Unchanged, Written, reason_of
-from forecast_backfill.night_values import ForecastOutcome, ForecastRefused, ForecastWritten
+from forecast_backfill.ports.night_values import ForecastOutcome, ForecastRefused, ForecastWritten
 
 SHOWN_PARTITIONS = 10
 REASON_LIMIT = 240

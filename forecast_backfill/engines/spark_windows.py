@@ -13,7 +13,7 @@ from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.engines.spark_reports import decode, encode
 from forecast_backfill.engines.spark_watch import Group, run_watched, struct_of
-from forecast_backfill.night_values import WindowUnits
+from forecast_backfill.ports.night_values import WindowUnits
 
 UNITS_A_BATCH = 500
 """Partitions that travel at a time."""

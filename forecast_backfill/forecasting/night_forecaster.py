@@ -19,7 +19,7 @@ from forecast_backfill.forecasting.model import Trainer, fit, forecast, train_li
 from forecast_backfill.forecasting.naive import seasonal_naive
 from forecast_backfill.forecasting.panel import Floats, Panel, build_panel, complete_long
 from forecast_backfill.forecasting.training import Plan
-from forecast_backfill.night_values import Fitted, HorizonScore, TrainingData
+from forecast_backfill.ports.night_values import Fitted, HorizonScore, TrainingData
 
 MILLI = 1000
 _MODULES = (

@@ -18,9 +18,9 @@ import pyarrow as pa
 from forecast_backfill.core.dimension import COLUMNS, DimensionName, Row, Value
 from forecast_backfill.core.errors import LandingIncomplete
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.dimension_ports import LandedDimension
 from forecast_backfill.landing.layout import Layout
 from forecast_backfill.landing.promotion_counts import count_promotions, read_facts
+from forecast_backfill.ports.dimension import LandedDimension
 
 FORM = "1"
 """Part of every digest: counts up when the same files would give other rows."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from forecast_backfill.core.states import Workload
-from forecast_backfill.rollback_ports import Acceptance, Freed
+from forecast_backfill.ports.rollback import Acceptance, Freed
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 

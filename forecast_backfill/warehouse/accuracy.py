@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.night_values import Accuracy, HorizonScore
 from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.night_values import Accuracy, HorizonScore
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.fences import fenced
 from forecast_backfill.warehouse.statements import statements

@@ -12,7 +12,7 @@ import psycopg
 from forecast_backfill.core.dimension import COLUMNS, DimensionFingerprint, DimensionName, Row
 from forecast_backfill.core.errors import DimensionRefused
 from forecast_backfill.core.partition import DateRange, Partition
-from forecast_backfill.dimension_ports import PromotionShare
+from forecast_backfill.ports.dimension import PromotionShare
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 

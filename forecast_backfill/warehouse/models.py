@@ -10,8 +10,8 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.night_values import TrainedModel, VerdictKind
 from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.night_values import TrainedModel, VerdictKind
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.fences import fenced
 from forecast_backfill.warehouse.statements import statements

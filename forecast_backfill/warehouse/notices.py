@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from forecast_backfill.core.notice import Audience, Notice, NoticeStatus
-from forecast_backfill.night_values import QueuedNotice
+from forecast_backfill.ports.night_values import QueuedNotice
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 

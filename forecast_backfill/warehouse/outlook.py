@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forecast_backfill.capacity_settings import Reservation
 from forecast_backfill.core.capacity_measure import (
     CapacityBasis,
     CapacityMeasure,
@@ -17,6 +16,7 @@ from forecast_backfill.core.night_profile import NightProfile
 from forecast_backfill.core.night_state import NightHours
 from forecast_backfill.core.off_peak import closed_windows
 from forecast_backfill.settings import Settings
+from forecast_backfill.settings.capacity import Reservation
 from forecast_backfill.warehouse.capacity import PostgresCapacity
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.control import NightOutlook

@@ -16,7 +16,7 @@ from forecast_backfill.core.pace_memory import PaceMemory, memory_from_json, mem
 from forecast_backfill.core.pace_steps import RESET_COMMAND, reset
 from forecast_backfill.core.pressure import Pressure
 from forecast_backfill.core.states import Workload
-from forecast_backfill.signal_ports import StoredPace
+from forecast_backfill.ports.signal import StoredPace
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 

@@ -20,7 +20,7 @@ from forecast_backfill.core.shadow import (
     judge_definition,
 )
 from forecast_backfill.core.shadow_check import ComparedPartition, DuePartition, Validation
-from forecast_backfill.shadow_ports import By, Shadow
+from forecast_backfill.ports.shadow import By, Shadow
 from forecast_backfill.warehouse import shadow_sql
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.shadow_records import (

@@ -13,7 +13,7 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.shadow import ShadowState, judge_definition, sources_of
 from forecast_backfill.core.shadow_check import DuePartition, RefusedWrite
 from forecast_backfill.core.states import PartitionStatus
-from forecast_backfill.shadow_ports import By, Shadow
+from forecast_backfill.ports.shadow import By, Shadow
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 

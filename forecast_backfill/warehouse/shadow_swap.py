@@ -11,7 +11,7 @@ from psycopg import sql
 from forecast_backfill.core.errors import ShadowRefused
 from forecast_backfill.core.shadow import ShadowState
 from forecast_backfill.core.shadow_check import require_complete, require_move
-from forecast_backfill.shadow_ports import Blocked, By, Holder, Moved
+from forecast_backfill.ports.shadow import Blocked, By, Holder, Moved
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.grants import give_same
 from forecast_backfill.warehouse.shadow_records import Connection, lock_shadow, move, note, read_due

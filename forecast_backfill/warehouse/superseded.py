@@ -18,7 +18,7 @@ from forecast_backfill.core.shadow_check import ShadowWrite
 from forecast_backfill.core.states import ROLLBACKS, OutputState, PartitionStatus, Workload
 from forecast_backfill.core.stored_in import is_in_lakehouse
 from forecast_backfill.ports import RunRequest
-from forecast_backfill.rollback_ports import KeptPartition
+from forecast_backfill.ports.rollback import KeptPartition
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.partitions import PostgresPartitionTransaction
 from forecast_backfill.warehouse.statements import statements

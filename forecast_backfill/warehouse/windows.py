@@ -16,8 +16,8 @@ from forecast_backfill.core.coverage import CellState, LeftOut
 from forecast_backfill.core.errors import WarehouseRefused
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.stored_in import is_in_lakehouse
-from forecast_backfill.night_values import VerdictKind, WindowUnits, WindowVerdict
 from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.night_values import VerdictKind, WindowUnits, WindowVerdict
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.fences import fenced
 from forecast_backfill.warehouse.replica import Replica

@@ -13,7 +13,7 @@ from typing import Any
 from forecast_backfill.core.errors import WarehouseRefused
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.stored_in import is_in_lakehouse
-from forecast_backfill.night_values import WindowUnits
+from forecast_backfill.ports.night_values import WindowUnits
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 from forecast_backfill.warehouse.windows import elsewhere

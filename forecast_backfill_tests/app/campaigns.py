@@ -99,7 +99,7 @@ def run_campaign(
 ) -> list:
     """Run the partitions as a backfill, or as nightly, in this process; the outcomes."""
     from forecast_backfill.app.run_partition import run_batch
-    from forecast_backfill.wiring import no_checkpoint, open_wiring
+    from forecast_backfill.wiring.partition import no_checkpoint, open_wiring
 
     with open_wiring(
         settings,
@@ -116,7 +116,7 @@ def run_campaign(
 def run_campaign_for_ever(settings: Settings, partitions: Sequence[Partition]) -> None:
     """Write the partitions again and again: whenever the process is killed, it is at work."""
     from forecast_backfill.app.run_partition import run_batch
-    from forecast_backfill.wiring import open_wiring
+    from forecast_backfill.wiring.partition import open_wiring
 
     with open_wiring(settings, workload=Workload.BACKFILL, run_id="5f0c") as wiring:
         request = wiring.request(campaign_id="crashing", reprocess=True)

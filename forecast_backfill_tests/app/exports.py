@@ -13,8 +13,8 @@ import duckdb
 
 from forecast_backfill.app.export import Exported, ExportPorts, export
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
-from forecast_backfill.export_wiring import open_export
 from forecast_backfill.settings import Settings
+from forecast_backfill.wiring.export import open_export
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     good_lines,

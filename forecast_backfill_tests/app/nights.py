@@ -16,8 +16,8 @@ from forecast_backfill.app.seal_day import seal_day
 from forecast_backfill.app.train import train
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
-from forecast_backfill.night_wiring import NightWiring, open_night
 from forecast_backfill.settings import Settings, load_settings
+from forecast_backfill.wiring.night import NightWiring, open_night
 
 LAST = date(2026, 11, 27)
 REGIONS = ("R01", "R02", "R03", "R04")

@@ -21,7 +21,7 @@ from forecast_backfill.core.states import Workload
 from forecast_backfill.core.version import Version, Winner, authority_of
 from forecast_backfill.ports import LandedSource, Prepared, Step
 from forecast_backfill.settings import Settings
-from forecast_backfill.wiring import Wiring, open_wiring
+from forecast_backfill.wiring.partition import Wiring, open_wiring
 from forecast_backfill_tests.postgres.rows import fetch, fingerprint_of, table_of
 
 NESTED = (Step.ADMITTED, Step.READ, Step.STARTED, Step.PREPARED)

@@ -2,4 +2,4 @@
 
 import forecast_backfill.app.run_partition
 import forecast_backfill.engines.pandas_engine
-import forecast_backfill.wiring  # noqa: F401
+import forecast_backfill.wiring.partition  # noqa: F401

@@ -18,9 +18,9 @@ from forecast_backfill.core.rollback import RollbackOutcome
 from forecast_backfill.core.states import Workload
 from forecast_backfill.core.version import Winner
 from forecast_backfill.ports import RunRequest
-from forecast_backfill.rollback_wiring import RollbackWiring, open_rollback
 from forecast_backfill.settings import Settings
-from forecast_backfill.wiring import Wiring, open_wiring
+from forecast_backfill.wiring.partition import Wiring, open_wiring
+from forecast_backfill.wiring.rollback import RollbackWiring, open_rollback
 from forecast_backfill_tests.app.campaigns import FIRST
 from forecast_backfill_tests.app.overlaps import Engine, World
 from forecast_backfill_tests.postgres.rows import fetch

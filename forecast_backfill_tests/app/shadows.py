@@ -20,11 +20,11 @@ from forecast_backfill.core.shadow import ShadowState, read_definition
 from forecast_backfill.core.shadow_check import Validation
 from forecast_backfill.core.states import Workload
 from forecast_backfill.ports import Checkpoint
+from forecast_backfill.ports.shadow import By
 from forecast_backfill.settings import Settings
-from forecast_backfill.shadow_ports import By
 from forecast_backfill.warehouse.shadow import PostgresShadows
 from forecast_backfill.warehouse.shadow_swap import PostgresVersions
-from forecast_backfill.wiring import SystemClock, open_session, open_wiring
+from forecast_backfill.wiring.partition import SystemClock, open_session, open_wiring
 from forecast_backfill_tests.app.campaigns import FIRST
 from forecast_backfill_tests.app.overlaps import Engine, World
 from forecast_backfill_tests.app.rollbacks import Chain

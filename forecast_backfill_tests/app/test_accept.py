@@ -15,7 +15,7 @@ import pytest
 from forecast_backfill.app.accept import Accepted, accept, accept_expired
 from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.rollback_ports import Freed
+from forecast_backfill.ports.rollback import Freed
 from forecast_backfill.warehouse import acceptances
 from forecast_backfill.warehouse.acceptances import PostgresAcceptances, superseded_size
 from forecast_backfill_tests.app.campaigns import FIRST, settings_for

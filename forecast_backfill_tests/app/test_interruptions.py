@@ -7,14 +7,14 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from forecast_backfill import wiring as wiring_module
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.errors import DatabaseInterrupted
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.ports import Step
 from forecast_backfill.warehouse.ledger import PostgresLedger
-from forecast_backfill.wiring import open_wiring, retry_interrupted
+from forecast_backfill.wiring import partition as wiring_module
+from forecast_backfill.wiring.partition import open_wiring, retry_interrupted
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     land_campaign,

@@ -8,7 +8,7 @@ import pytest
 from forecast_backfill.app.measure_accuracy import measure_accuracy
 from forecast_backfill.core.forecast import ForecastRow, fingerprint_of
 from forecast_backfill.core.partition import Partition
-from forecast_backfill.night_values import Accuracy, NotMeasured
+from forecast_backfill.ports.night_values import Accuracy, NotMeasured
 from forecast_backfill_tests.app.nights import (
     GROUPS,
     LAST,

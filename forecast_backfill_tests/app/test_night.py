@@ -7,7 +7,7 @@ from forecast_backfill.app.judge_window import judge_window, override_window
 from forecast_backfill.app.seal_day import seal_day
 from forecast_backfill.core.completeness import Override
 from forecast_backfill.core.publication import NothingToPublish, PublicationStatus
-from forecast_backfill.night_values import NotTrained, VerdictKind
+from forecast_backfill.ports.night_values import NotTrained, VerdictKind
 from forecast_backfill_tests.app.nights import (
     LAST,
     REGIONS,

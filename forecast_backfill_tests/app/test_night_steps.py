@@ -10,8 +10,8 @@ from forecast_backfill.core.errors import DatabaseInterrupted, EpochRaised
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.publication import PublicationStatus
 from forecast_backfill.core.states import Workload
-from forecast_backfill.dimension_wiring import dimension_ports
-from forecast_backfill.night_values import ForecastRefused, TrainedModel
+from forecast_backfill.ports.night_values import ForecastRefused, TrainedModel
+from forecast_backfill.wiring.dimension import dimension_ports
 from forecast_backfill_tests.app.nights import (
     LAST,
     REGIONS,

@@ -13,8 +13,8 @@ from forecast_backfill.app.load_dimensions import load_dimensions
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
-from forecast_backfill.dimension_wiring import dimension_ports
-from forecast_backfill.wiring import Wiring, open_wiring
+from forecast_backfill.wiring.dimension import dimension_ports
+from forecast_backfill.wiring.partition import Wiring, open_wiring
 from forecast_backfill_tests.app.campaigns import FIRST, land_campaign, line, settings_for
 from forecast_backfill_tests.landing.hand_made import (
     land,

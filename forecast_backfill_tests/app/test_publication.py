@@ -11,7 +11,7 @@ from forecast_backfill.app.seal_day import seal_day
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
-from forecast_backfill.night_values import ForecastMismatched
+from forecast_backfill.ports.night_values import ForecastMismatched
 from forecast_backfill.warehouse.kill import kill
 from forecast_backfill_tests.app.nights import (
     LAST,

@@ -16,7 +16,7 @@ from forecast_backfill.core.outcome import Written
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.ports import Step
-from forecast_backfill.wiring import Wiring, open_wiring
+from forecast_backfill.wiring.partition import Wiring, open_wiring
 from forecast_backfill_tests.app.campaigns import FIRST, land_campaign, settings_for
 
 PARTITION = Partition(date=FIRST, region="R01")

@@ -10,9 +10,9 @@ from forecast_backfill.app.recompute import Different, NotRecomputed, Same, reco
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.states import Workload
-from forecast_backfill.truth_wiring import proof_ports, prove_some
 from forecast_backfill.warehouse.proofs import canonical_rows
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.partition import open_wiring
+from forecast_backfill.wiring.truth import proof_ports, prove_some
 from forecast_backfill_tests.app.campaigns import FIRST, good_lines, land_campaign, settings_for
 from forecast_backfill_tests.landing.hand_made import land
 

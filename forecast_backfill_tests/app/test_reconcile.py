@@ -10,8 +10,8 @@ from forecast_backfill.app.reconcile import Differs, Proved, Unproved, reconcile
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
-from forecast_backfill.truth_wiring import proof_ports
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.partition import open_wiring
+from forecast_backfill.wiring.truth import proof_ports
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     good_lines,

@@ -16,7 +16,7 @@ from forecast_backfill.core.outcome import Failed, Written
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.warehouse.spark_share import PostgresSparkShare
-from forecast_backfill.wiring import open_session, open_wiring
+from forecast_backfill.wiring.partition import open_session, open_wiring
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     land_campaign,

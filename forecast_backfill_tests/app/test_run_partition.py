@@ -11,7 +11,7 @@ from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.ports import Step
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     good_lines,

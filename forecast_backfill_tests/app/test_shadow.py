@@ -16,7 +16,7 @@ from forecast_backfill.core.outcome import Unchanged, Written
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.shadow import ShadowState
 from forecast_backfill.ports import Step
-from forecast_backfill.shadow_ports import By
+from forecast_backfill.ports.shadow import By
 from forecast_backfill_tests.app.campaigns import FIRST, settings_for
 from forecast_backfill_tests.app.overlaps import Killed
 from forecast_backfill_tests.app.rollbacks import A, B

@@ -18,7 +18,7 @@ from forecast_backfill.simulation.compare import Scenario, compare
 from forecast_backfill.simulation.policies import Policy
 from forecast_backfill.simulation.shapes import Campaign, parse_night
 from forecast_backfill.warehouse.capacity import PostgresCapacity
-from forecast_backfill.wiring import open_session, open_wiring
+from forecast_backfill.wiring.partition import open_session, open_wiring
 from forecast_backfill_tests.app.campaigns import FIRST, land_campaign, settings_for
 
 TASK_SECONDS = 0.5

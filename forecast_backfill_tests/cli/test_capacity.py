@@ -12,7 +12,7 @@ from forecast_backfill.core.peak import NightStep, Usage
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.capacity import PostgresCapacity
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.partition import open_session
 
 
 @pytest.fixture

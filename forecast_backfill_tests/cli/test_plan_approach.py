@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from forecast_backfill.cli import questions
 from forecast_backfill.cli.plan import command
 from forecast_backfill.core.in_place import Answers
-from forecast_backfill.wiring import load_engine
+from forecast_backfill.wiring.partition import load_engine
 from forecast_backfill_tests.app.campaigns import FIRST, settings_for
 from forecast_backfill_tests.landing.hand_made import land_dimensions
 

@@ -10,7 +10,7 @@ from forecast_backfill.core.errors import UsageRefused
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.capacity import PostgresCapacity
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.partition import open_session
 from forecast_backfill_tests.postgres.test_capacity import THREE_NIGHTS
 
 GIVEN = (

@@ -14,7 +14,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from forecast_backfill.batch_wiring import OpenSpark, Shipment, run_batch_of, run_here, ship
 from forecast_backfill.core.outcome import Outcome, Quarantined, Written
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
@@ -24,7 +23,8 @@ from forecast_backfill.landing.damage import damage
 from forecast_backfill.landing.damage_ways import WAYS
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.embedded import EmbeddedServer
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.batch import OpenSpark, Shipment, run_batch_of, run_here, ship
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.conftest import TEMPLATE, copy_database
 from forecast_backfill_tests.landing.hand_made import land, land_dimensions
 from forecast_backfill_tests.landing.parts import land_in_parts

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, Fingerprint, row_hash
 from forecast_backfill.engines.spark_checksum import spark_fingerprint, spark_row_hash
+from forecast_backfill.wiring.batch import OpenSpark
 
 TEXTS = [
     "",

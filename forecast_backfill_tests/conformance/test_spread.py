@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from forecast_backfill.batch_wiring import OpenSpark, run_batch_of
 from forecast_backfill.core.outcome import Outcome, Quarantined, Written
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.embedded import EmbeddedServer
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.batch import OpenSpark, run_batch_of
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.conformance.test_engines import (
     Stored,
     databases,

@@ -9,18 +9,18 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.errors import WarehouseRefused
 from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.states import Workload
 from forecast_backfill.core.stored_in import in_lakehouse
 from forecast_backfill.engines.spark_windows import split
-from forecast_backfill.night_wiring import open_night
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.windows import PostgresDemand, read_units, shared_snapshot
-from forecast_backfill.window_wiring import SparkDemand
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.batch import OpenSpark
+from forecast_backfill.wiring.night import open_night
+from forecast_backfill.wiring.partition import open_session
+from forecast_backfill.wiring.window import SparkDemand
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     good_lines,

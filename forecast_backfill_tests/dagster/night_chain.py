@@ -22,7 +22,7 @@ from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.assembly import build_definitions
 from forecast_backfill.settings import Settings, load_settings
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.landing.hand_made import land, land_dimensions
 
 LAST = date(2026, 11, 27)

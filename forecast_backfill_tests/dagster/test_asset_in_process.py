@@ -15,7 +15,7 @@ from forecast_backfill.dagster_defs.assembly import build_definitions
 from forecast_backfill.dagster_defs.assets import build_daily_demand
 from forecast_backfill.dagster_defs.partitions import build_date_regions
 from forecast_backfill.settings import load_settings
-from forecast_backfill.wiring import SystemClock, calendar_of, load_engine
+from forecast_backfill.wiring.partition import SystemClock, calendar_of, load_engine
 from forecast_backfill_tests.dagster.conftest import Site
 from forecast_backfill_tests.dagster.event_log import evaluations, materialized
 
@@ -80,7 +80,9 @@ def test_a_run_of_backfill_lowers_its_process_and_one_of_nightly_does_not(
     asked: list[int] = []
     monkeypatch.setenv("FORECAST_BACKFILL_BACKFILL_NICE", "19")
     monkeypatch.setattr("os.nice", lambda number: asked.append(number) or 0)
-    monkeypatch.setattr("forecast_backfill.process_priority._lower_io_priority", lambda: None)
+    monkeypatch.setattr(
+        "forecast_backfill.wiring.process_priority._lower_io_priority", lambda: None
+    )
     tags = {"forecast_backfill/workload": workload}
     run(instance, tags, key="2026-03-02|R01")
     assert (19 in asked) is is_lowered

@@ -7,7 +7,7 @@ import pytest
 from forecast_backfill.core.coverage import CellState, LeftOut
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.dagster_defs.contract_words import contract_words
-from forecast_backfill.night_values import VerdictKind, WindowVerdict
+from forecast_backfill.ports.night_values import VerdictKind, WindowVerdict
 
 DAY = date(2026, 3, 31)
 MISSING = tuple(

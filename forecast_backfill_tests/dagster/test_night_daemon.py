@@ -16,10 +16,10 @@ from dagster import AssetKey, DagsterInstance, DagsterRun, RunsFilter
 from forecast_backfill.app.night_steps import run_night
 from forecast_backfill.app.seal_day import seal_day
 from forecast_backfill.core.states import Workload
-from forecast_backfill.dimension_wiring import dimension_ports
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.connect import resolve_database_url
 from forecast_backfill.warehouse.embedded import EmbeddedServer
+from forecast_backfill.wiring.dimension import dimension_ports
 from forecast_backfill_tests.app.nights import fetch, night
 from forecast_backfill_tests.dagster.conftest import CHECKOUT, Site, free_port
 from forecast_backfill_tests.dagster.event_log import evaluations_of

@@ -12,7 +12,7 @@ from dagster import DagsterInstance, ExecuteInProcessResult, materialize
 from forecast_backfill.dagster_defs.assets import build_daily_demand
 from forecast_backfill.dagster_defs.partitions import build_date_regions
 from forecast_backfill.settings import load_settings
-from forecast_backfill.wiring import SystemClock, calendar_of, load_engine
+from forecast_backfill.wiring.partition import SystemClock, calendar_of, load_engine
 from forecast_backfill_tests.app.test_overlap import ledger
 from forecast_backfill_tests.dagster.conftest import Site
 from forecast_backfill_tests.postgres.rows import fetch

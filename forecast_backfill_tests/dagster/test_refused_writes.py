@@ -12,8 +12,8 @@ import pytest
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.dagster_defs.refused_writes import tell_of_refused_writes
-from forecast_backfill.night_wiring import open_night
 from forecast_backfill.settings import Settings
+from forecast_backfill.wiring.night import open_night
 from forecast_backfill_tests.app.campaigns import FIRST, settings_for
 from forecast_backfill_tests.app.rollbacks import A
 from forecast_backfill_tests.app.shadows import Shadowed

@@ -17,7 +17,7 @@ from forecast_backfill.dagster_defs import rollback_events
 from forecast_backfill.dagster_defs.assets import build_daily_demand
 from forecast_backfill.dagster_defs.partitions import build_date_regions
 from forecast_backfill.settings import load_settings
-from forecast_backfill.wiring import SystemClock, calendar_of, load_engine
+from forecast_backfill.wiring.partition import SystemClock, calendar_of, load_engine
 from forecast_backfill_tests.dagster.conftest import Site
 from forecast_backfill_tests.dagster.event_log import DAILY_DEMAND, evaluations
 from forecast_backfill_tests.dagster.small_chain import lines_of, repair

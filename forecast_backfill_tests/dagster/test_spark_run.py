@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from dagster import DagsterInstance, materialize
 
-from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.dagster_defs.assets import build_daily_demand
 from forecast_backfill.dagster_defs.partitions import build_date_regions
 from forecast_backfill.dagster_defs.spark_runs import spark_resources
 from forecast_backfill.settings import load_settings
-from forecast_backfill.wiring import SystemClock, calendar_of, load_engine
+from forecast_backfill.wiring.batch import OpenSpark
+from forecast_backfill.wiring.partition import SystemClock, calendar_of, load_engine
 from forecast_backfill_tests.dagster.conftest import Site
 from forecast_backfill_tests.dagster.event_log import evaluations, materialized
 from forecast_backfill_tests.spark.servers import ConnectServer

@@ -8,8 +8,8 @@ from forecast_backfill.app.reconcile import reconcile
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.outcome import Written
 from forecast_backfill.core.partition import DateRange, partitions_of
-from forecast_backfill.lakehouse_wiring import demand_of
-from forecast_backfill.truth_wiring import proof_ports
+from forecast_backfill.wiring.lakehouse import demand_of
+from forecast_backfill.wiring.truth import proof_ports
 from forecast_backfill_tests.app.campaigns import FIRST
 
 DATES = DateRange(start=FIRST, end=FIRST + timedelta(days=2))

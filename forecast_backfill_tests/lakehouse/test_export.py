@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake.transaction import AddAction
 
-from forecast_backfill.lakehouse_settings import WarehouseKind
+from forecast_backfill.settings.lakehouse import WarehouseKind
 from forecast_backfill.warehouse_delta import exported
 from forecast_backfill.warehouse_delta.demand_file import TABLE_SCHEMA
 from forecast_backfill_tests.app.campaigns import run_campaign

@@ -11,14 +11,14 @@ import psycopg
 import pytest
 
 from forecast_backfill.app.run_grouped import run_grouped
-from forecast_backfill.batch_wiring import run_batch_of, run_here, ship
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.core.version import Winner
 from forecast_backfill.ports import Step
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.batch import run_batch_of, run_here, ship
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     good_lines,

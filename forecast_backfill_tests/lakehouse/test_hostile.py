@@ -20,7 +20,7 @@ from forecast_backfill.ports import Step
 from forecast_backfill.warehouse_delta import demand_file
 from forecast_backfill.warehouse_delta.demand_file import TABLE_SCHEMA
 from forecast_backfill.warehouse_delta.read_back import ReadBack
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     land_campaign,

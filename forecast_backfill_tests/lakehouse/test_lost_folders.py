@@ -14,10 +14,10 @@ from forecast_backfill.core.errors import WarehouseRefused
 from forecast_backfill.core.outcome import Failed, Written
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_wiring import demand_of, plan_facts_of
 from forecast_backfill.ports import Step
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.lakehouse import demand_of, plan_facts_of
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     land_campaign,

@@ -8,9 +8,9 @@ from forecast_backfill.app.rollback import roll_back
 from forecast_backfill.app.run_partition import run_batch
 from forecast_backfill.core.rollback import Left
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_settings import WarehouseKind
-from forecast_backfill.rollback_wiring import open_rollback
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.settings.lakehouse import WarehouseKind
+from forecast_backfill.wiring.partition import open_wiring
+from forecast_backfill.wiring.rollback import open_rollback
 from forecast_backfill_tests.app.campaigns import land_campaign, settings_for, stored_rows
 from forecast_backfill_tests.lakehouse.deltas import PARTITION
 from forecast_backfill_tests.postgres.rows import fetch

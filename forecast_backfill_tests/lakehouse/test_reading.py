@@ -20,14 +20,14 @@ from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, row_hash
 from forecast_backfill.core.partition import DateRange, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.core.version import Authority, Version
-from forecast_backfill.lakehouse_settings import WarehouseKind
-from forecast_backfill.lakehouse_wiring import demand_of, seam_records_of, stored_of
 from forecast_backfill.ports import Step
-from forecast_backfill.truth_wiring import proof_ports, prove_some
+from forecast_backfill.settings.lakehouse import WarehouseKind
 from forecast_backfill.warehouse.compared_table import open_compared
 from forecast_backfill.warehouse_delta.demand_file import Stamp, write_file
 from forecast_backfill.warehouse_delta.read_back import ReadBack
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.lakehouse import demand_of, seam_records_of, stored_of
+from forecast_backfill.wiring.partition import open_wiring
+from forecast_backfill.wiring.truth import proof_ports, prove_some
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     KillAt,

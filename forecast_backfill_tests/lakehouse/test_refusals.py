@@ -11,7 +11,7 @@ from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse_delta.packages import LakehouseUnavailable, load_deltalake
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.lakehouse.deltas import delta_settings
 
 

@@ -18,7 +18,7 @@ from forecast_backfill.ports import Prepared
 from forecast_backfill.warehouse.kill import kill
 from forecast_backfill.warehouse_delta import demand_file
 from forecast_backfill.warehouse_delta.demand_file import Stamp, write_file
-from forecast_backfill.wiring import open_session, open_wiring
+from forecast_backfill.wiring.partition import open_session, open_wiring
 from forecast_backfill_tests.app.campaigns import (
     land_campaign,
     ledger_rows,

@@ -15,10 +15,10 @@ import psycopg
 from forecast_backfill.app.load_dimensions import load_dimensions
 from forecast_backfill.core.dimension import DimensionName
 from forecast_backfill.core.partition import DateRange
-from forecast_backfill.dimension_ports import DimensionPorts
 from forecast_backfill.landing.journey_data import Journey
 from forecast_backfill.landing.journey_dates import choose_window
 from forecast_backfill.landing.landed_dimensions import FileDimensions
+from forecast_backfill.ports.dimension import DimensionPorts
 from forecast_backfill.warehouse.dimensions import PostgresDimensions
 from forecast_backfill_tests.landing.conftest import REGIONS
 from forecast_backfill_tests.postgres.rows import open_session

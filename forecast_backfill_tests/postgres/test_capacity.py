@@ -8,12 +8,12 @@ from datetime import UTC, date, datetime, timedelta
 import psycopg
 import pytest
 
-from forecast_backfill.capacity_settings import Reservation
 from forecast_backfill.core.capacity_measure import measure_capacity
 from forecast_backfill.core.hold import holds_at, next_hold_start
 from forecast_backfill.core.peak import NightStep, Usage
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
+from forecast_backfill.settings.capacity import Reservation
 from forecast_backfill.warehouse.capacity import PostgresCapacity
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.outlook import PostgresOutlook, capacity_basis

@@ -9,7 +9,6 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from forecast_backfill.control_wiring import control_of
 from forecast_backfill.core.admission import WaitCause
 from forecast_backfill.core.errors import DatabaseInterrupted, EpochRaised
 from forecast_backfill.core.states import Workload
@@ -23,6 +22,7 @@ from forecast_backfill.warehouse.leases import PostgresSlots, list_flights
 from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.partitions import PostgresWarehouse
 from forecast_backfill.warehouse.waits import PostgresWaits
+from forecast_backfill.wiring.control import control_of
 from forecast_backfill_tests.postgres.rows import PARTITION, REQUEST, fetch, open_session
 
 BACKFILL, NIGHTLY = Workload.BACKFILL, Workload.NIGHTLY

@@ -15,10 +15,10 @@ from forecast_backfill.app.load_dimensions import DimensionLoad, LoadOutcome, lo
 from forecast_backfill.core.dimension import DimensionFingerprint, DimensionName
 from forecast_backfill.core.errors import DimensionRefused, LandingIncomplete
 from forecast_backfill.core.partition import DateRange
-from forecast_backfill.dimension_ports import DimensionPorts, PromotionShare
 from forecast_backfill.landing.delivery import pack
 from forecast_backfill.landing.landed_dimensions import FileDimensions
 from forecast_backfill.landing.layout import SHELF_PRICE_COLUMNS, Layout
+from forecast_backfill.ports.dimension import DimensionPorts, PromotionShare
 from forecast_backfill.warehouse.dimensions import PostgresDimensions, PostgresDimensionTransaction
 from forecast_backfill_tests.landing.hand_made import (
     land_dimensions,

@@ -20,7 +20,7 @@ from forecast_backfill.core.signal import (
     SignalLook,
     Unreadable,
 )
-from forecast_backfill.signal_ports import PacePorts
+from forecast_backfill.ports.signal import PacePorts
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.pace import PostgresPace
 from forecast_backfill_tests.postgres.rows import fetch, open_session

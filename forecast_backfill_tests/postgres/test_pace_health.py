@@ -14,13 +14,13 @@ import pytest
 
 from forecast_backfill.core.pace import PaceLevel
 from forecast_backfill.core.states import Workload
-from forecast_backfill.night_wiring import open_night
-from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.pace import PostgresPace
 from forecast_backfill.warehouse.signals.short_wait import wait_until
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.night import open_night
+from forecast_backfill.wiring.pace_health import PaceHealth
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.postgres.rows import fetch
 
 CALM = Settings(pace_thresholds="canary_read=100/200/300")

@@ -19,15 +19,15 @@ from forecast_backfill.core.signal import (
     Unreadable,
 )
 from forecast_backfill.core.states import Workload
-from forecast_backfill.pace_wiring import pace_ports, pace_rules
+from forecast_backfill.ports.signal import Signals
 from forecast_backfill.settings import Settings
-from forecast_backfill.signal_ports import Signals
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.pace import PostgresPace
 from forecast_backfill.warehouse.postmaster import find_postmaster
 from forecast_backfill.warehouse.signals.heartbeat import ReplicaLag, StandbyLag
 from forecast_backfill.warehouse.signals.link import Link
 from forecast_backfill.warehouse.signals.short_wait import wait_until
+from forecast_backfill.wiring.pace import pace_ports, pace_rules
 from forecast_backfill_tests.conftest import server_home
 from forecast_backfill_tests.postgres.replicas import Pair, execute, streaming_pair
 

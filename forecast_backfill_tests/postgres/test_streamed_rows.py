@@ -16,7 +16,7 @@ from forecast_backfill.core.states import Workload
 from forecast_backfill.core.version import Winner
 from forecast_backfill.ports import Dimensions, Engine, LandedSource, Prepared, Rejected
 from forecast_backfill.settings import Settings
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     land_campaign,

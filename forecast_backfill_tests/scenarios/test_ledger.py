@@ -9,7 +9,7 @@ from psycopg.rows import dict_row
 from forecast_backfill.app.run_partition import run_partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import load_settings
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.scenarios.folders import (
     NAMES,
     PARTITION,

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import psycopg
 
-from forecast_backfill.batch_wiring import OpenSpark, run_batch_of
 from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import DateRange, Partition, partitions_of
 from forecast_backfill.core.states import Workload
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.fences import key_of
-from forecast_backfill.wiring import open_wiring
+from forecast_backfill.wiring.batch import OpenSpark, run_batch_of
+from forecast_backfill.wiring.partition import open_wiring
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     PRODUCTS,

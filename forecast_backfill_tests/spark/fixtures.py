@@ -7,10 +7,10 @@ from contextlib import nullcontext
 
 import pytest
 
-from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.states import Workload
 from forecast_backfill.engines.spark_session import open_spark
 from forecast_backfill.settings import load_settings
+from forecast_backfill.wiring.batch import OpenSpark
 from forecast_backfill_tests.spark import servers
 
 

@@ -12,14 +12,14 @@ import psutil
 import psycopg
 import pytest
 
-from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.outcome import Quarantined, Unchanged, Written
 from forecast_backfill.core.states import Workload
 from forecast_backfill.engines.spark_session import open_spark
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.kill import kill
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.batch import OpenSpark
+from forecast_backfill.wiring.partition import open_session
 from forecast_backfill_tests.app.campaigns import run_campaign, settings_for, stored_rows
 from forecast_backfill_tests.landing.hand_made import land
 from forecast_backfill_tests.spark.batches import (

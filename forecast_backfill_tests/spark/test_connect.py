@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psycopg
 
-from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.outcome import Written
 from forecast_backfill.core.partition import DateRange, partitions_of
@@ -19,7 +18,8 @@ from forecast_backfill.core.states import Workload
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.control import change_knobs
 from forecast_backfill.warehouse.kill import kill
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.batch import OpenSpark
+from forecast_backfill.wiring.partition import open_session
 from forecast_backfill_tests.app.campaigns import (
     FIRST,
     land_campaign,

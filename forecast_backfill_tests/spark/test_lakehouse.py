@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.outcome import Failed, Outcome, Quarantined, Unchanged, Written
@@ -27,7 +26,8 @@ from forecast_backfill.engines.spark_spread import SparkRows
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.embedded import EmbeddedServer
 from forecast_backfill.warehouse.kill import kill
-from forecast_backfill.wiring import open_session
+from forecast_backfill.wiring.batch import OpenSpark
+from forecast_backfill.wiring.partition import open_session
 from forecast_backfill_tests.conformance.test_engines import (
     DAMAGED,
     EMPTY,

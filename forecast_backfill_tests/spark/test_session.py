@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from forecast_backfill.batch_wiring import ship, unpack
 from forecast_backfill.core.errors import EpochRaised, SettingRefused
 from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.identity import OutputIdentity
@@ -32,6 +31,7 @@ from forecast_backfill.engines.spark_reports import decode, encode
 from forecast_backfill.engines.spark_session import max_cores, spark_config
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.settings import load_settings
+from forecast_backfill.wiring.batch import ship, unpack
 from forecast_backfill_tests.spark.batches import PARTITIONS
 from forecast_backfill_tests.spark.servers import free_port
 

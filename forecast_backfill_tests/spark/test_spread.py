@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from forecast_backfill.batch_wiring import OpenSpark
 from forecast_backfill.core.errors import EpochRaised
 from forecast_backfill.core.states import Workload
 from forecast_backfill.engines.spark_watch import Group, run_watched
 from forecast_backfill.engines.spread_lines import by_store
-from forecast_backfill.spread_wiring import SpreadEngine, SpreadSlots
 from forecast_backfill.warehouse.kill import kill
-from forecast_backfill.wiring import open_session, open_wiring
+from forecast_backfill.wiring.batch import OpenSpark
+from forecast_backfill.wiring.partition import open_session, open_wiring
+from forecast_backfill.wiring.spread import SpreadEngine, SpreadSlots
 from forecast_backfill_tests.app.campaigns import settings_for
 from forecast_backfill_tests.spark.batches import (
     LARGE,

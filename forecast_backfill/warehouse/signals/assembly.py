@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from forecast_backfill.core.errors import SettingRefused
 from forecast_backfill.core.signal import DEFAULT_THRESHOLDS, REPLICATION_LAG, Look, Thresholds
-from forecast_backfill.signal_ports import Signal
+from forecast_backfill.ports.signal import Signal
 from forecast_backfill.warehouse.signals.canary import CanaryRead
 from forecast_backfill.warehouse.signals.heartbeat import ReplicaLag, StandbyLag
 from forecast_backfill.warehouse.signals.link import Link, Links

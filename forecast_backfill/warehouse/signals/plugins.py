@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from forecast_backfill.core.signal import Look, Thresholds, Unreadable
-from forecast_backfill.signal_ports import Signal
+from forecast_backfill.ports.signal import Signal
 
 GROUP = "forecast_backfill.signals"
 _WORST = Thresholds(half=1, pause=2, trip=2)

@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 
 from forecast_backfill.core.signal import Look, SignalLook, Unreadable
-from forecast_backfill.signal_ports import Signal
+from forecast_backfill.ports.signal import Signal
 from forecast_backfill.warehouse.signals.link import Links
 
 LONGEST_REASON = 300

@@ -15,7 +15,7 @@ PROGRAM = """
 import json, os, sys
 import psutil
 from forecast_backfill.core.states import Workload
-from forecast_backfill.process_priority import lower_priority
+from forecast_backfill.wiring.process_priority import lower_priority
 from forecast_backfill.settings import Settings
 
 def priorities():
@@ -75,7 +75,7 @@ import json, os, sys
 from forecast_backfill.core.states import Workload
 from forecast_backfill.ports import RunRequest
 from forecast_backfill.settings import Settings
-from forecast_backfill.shipping import Shipment, pack, unpack
+from forecast_backfill.wiring.shipping import Shipment, pack, unpack
 
 workload, master = Workload(sys.argv[1]), sys.argv[2]
 packed = pack(Settings(backfill_nice=19, spark_master=master, database_url="postgresql:///none"))

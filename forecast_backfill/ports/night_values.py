@@ -13,7 +13,7 @@ from forecast_backfill.core.coverage import LeftOut
 from forecast_backfill.core.forecast import ForecastFingerprint
 from forecast_backfill.core.notice import Audience
 from forecast_backfill.core.partition import DateRange, Partition
-from forecast_backfill.dimension_ports import PromotionShare
+from forecast_backfill.ports.dimension import PromotionShare
 
 
 class VerdictKind(StrEnum):

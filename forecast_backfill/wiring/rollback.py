@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from forecast_backfill.control_wiring import control_of
 from forecast_backfill.core.states import Workload
-from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.ports import RunRequest
-from forecast_backfill.rollback_ports import RollbackPorts
+from forecast_backfill.ports.rollback import RollbackPorts
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.leases import PostgresSlots
@@ -18,7 +16,9 @@ from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.rate import PostgresRate
 from forecast_backfill.warehouse.superseded import PostgresRollbacks
 from forecast_backfill.warehouse.waits import PostgresWaits
-from forecast_backfill.wiring import SystemClock, open_session, retry_interrupted
+from forecast_backfill.wiring.control import control_of
+from forecast_backfill.wiring.pace_health import PaceHealth
+from forecast_backfill.wiring.partition import SystemClock, open_session, retry_interrupted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

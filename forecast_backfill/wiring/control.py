@@ -7,12 +7,12 @@ from functools import cached_property
 
 from forecast_backfill.app.pacing import sample_if_due
 from forecast_backfill.core.pace import Pace
-from forecast_backfill.pace_wiring import pace_ports
+from forecast_backfill.ports.signal import PacePorts
 from forecast_backfill.settings import Settings
-from forecast_backfill.signal_ports import PacePorts
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.control import Health, PostgresControl
 from forecast_backfill.warehouse.outlook import PostgresOutlook
+from forecast_backfill.wiring.pace import pace_ports
 
 
 class SampledHealth:

@@ -11,15 +11,15 @@ from forecast_backfill.core.capacity_measure import CapacityMeasure, in_force, m
 from forecast_backfill.core.signal import Unreadable
 from forecast_backfill.core.sizing import Room, TaskSeconds
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_wiring import plan_facts_of
 from forecast_backfill.landing.arrivals import landed_regions
-from forecast_backfill.pace_wiring import pace_ports
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.capacity import PostgresCapacity
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.outlook import always_reserved, capacity_basis, holds_of
 from forecast_backfill.warehouse.statements import statements
-from forecast_backfill.wiring import SystemClock, calendar_in
+from forecast_backfill.wiring.lakehouse import plan_facts_of
+from forecast_backfill.wiring.pace import pace_ports
+from forecast_backfill.wiring.partition import SystemClock, calendar_in
 
 NIGHTS_AHEAD = 31
 

@@ -13,14 +13,14 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from forecast_backfill.capacity_settings import CapacitySettings
 from forecast_backfill.core.errors import SettingRefused
-from forecast_backfill.isolation_settings import IsolationSettings
-from forecast_backfill.lakehouse_settings import LakehouseSettings
-from forecast_backfill.layout_settings import LayoutSettings
-from forecast_backfill.night_settings import NightSettings
-from forecast_backfill.pace_settings import PaceSettings
-from forecast_backfill.spark_settings import SparkSettings
+from forecast_backfill.settings.capacity import CapacitySettings
+from forecast_backfill.settings.isolation import IsolationSettings
+from forecast_backfill.settings.lakehouse import LakehouseSettings
+from forecast_backfill.settings.layout import LayoutSettings
+from forecast_backfill.settings.night import NightSettings
+from forecast_backfill.settings.pace import PaceSettings
+from forecast_backfill.settings.spark import SparkSettings
 
 PREFIX = "FORECAST_BACKFILL_"
 LONGEST_TIMEOUT = 86_400.0

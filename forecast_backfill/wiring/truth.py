@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from forecast_backfill.app.recompute import Proof, prove
 from forecast_backfill.app.reconcile import ProofPorts
 from forecast_backfill.core.partition import DateRange
-from forecast_backfill.lakehouse_wiring import stored_of
 from forecast_backfill.warehouse.digests import row_digests
 from forecast_backfill.warehouse.proofs import PostgresProofRecord, canonical_rows
-from forecast_backfill.wiring import Wiring
+from forecast_backfill.wiring.lakehouse import stored_of
+from forecast_backfill.wiring.partition import Wiring
 
 TRIES = 4
 """Partitions looked at for each that is wanted: some have changed since they were done."""

@@ -11,11 +11,11 @@ from forecast_backfill.app.export import ExportPorts, ExportSource
 from forecast_backfill.core.calendar import Calendar
 from forecast_backfill.core.states import Workload
 from forecast_backfill.export_files.open_folder import open_folder
-from forecast_backfill.lakehouse_wiring import export_source_of
 from forecast_backfill.ports import Clock
-from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings
-from forecast_backfill.wiring import SystemClock, calendar_in, open_session
+from forecast_backfill.wiring.lakehouse import export_source_of
+from forecast_backfill.wiring.partition import SystemClock, calendar_in, open_session
+from forecast_backfill.wiring.process_priority import lower_priority
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

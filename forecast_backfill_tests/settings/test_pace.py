@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from forecast_backfill.core.errors import SettingRefused
-from forecast_backfill.pace_wiring import pace_rules
 from forecast_backfill.settings import load_settings
+from forecast_backfill.wiring.pace import pace_rules
 
 
 def test_without_settings_the_pace_is_looked_at_every_two_seconds_and_trips_after_five_minutes():

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from forecast_backfill.core.shadow import ShadowState
 from forecast_backfill.core.shadow_check import DuePartition
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_wiring import refuse_in_lakehouse
+from forecast_backfill.ports.shadow import Shadow
 from forecast_backfill.settings import Settings
-from forecast_backfill.shadow_ports import Shadow
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.shadow import PostgresShadows
 from forecast_backfill.warehouse.shadow_swap import PostgresVersions
-from forecast_backfill.wiring import SystemClock, open_session
+from forecast_backfill.wiring.lakehouse import refuse_in_lakehouse
+from forecast_backfill.wiring.partition import SystemClock, open_session
 
 TRIES = 25
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.2, 2.0

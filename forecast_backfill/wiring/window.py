@@ -9,12 +9,12 @@ from functools import partial
 
 from forecast_backfill.core.partition import DateRange
 from forecast_backfill.core.states import Workload
-from forecast_backfill.night_values import WindowUnits
+from forecast_backfill.ports.night_values import WindowUnits
 from forecast_backfill.settings import Settings
-from forecast_backfill.shipping import OpenSpark, pack, unpack_settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.replica import Replica
 from forecast_backfill.warehouse.windows import PostgresDemand, read_units, shared_snapshot
+from forecast_backfill.wiring.shipping import OpenSpark, pack, unpack_settings
 
 
 class SparkDemand(PostgresDemand):

@@ -15,11 +15,11 @@ from forecast_backfill.core.outcome import Outcome
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.ports import Ports, RunRequest
 from forecast_backfill.settings import Settings
-from forecast_backfill.shipping import OpenSpark as OpenSpark
-from forecast_backfill.shipping import Shipment, check_code, ship, unpack
-from forecast_backfill.spark_settings import EngineKind
+from forecast_backfill.settings.spark import EngineKind
 from forecast_backfill.warehouse.spark_share import PostgresSparkShare
-from forecast_backfill.wiring import open_session, open_wiring
+from forecast_backfill.wiring.partition import open_session, open_wiring
+from forecast_backfill.wiring.shipping import OpenSpark as OpenSpark
+from forecast_backfill.wiring.shipping import Shipment, check_code, ship, unpack
 
 Tell = Callable[[Outcome], None]
 BatchRunner = Callable[[Iterable[Partition], RunRequest, Ports, Tell], list[Outcome]]
@@ -53,7 +53,7 @@ def _run_in_spark(
 ) -> list[Outcome]:
     from forecast_backfill.engines import spark_session
     from forecast_backfill.engines.spark_job import TASKS_A_CORE, JobPlan, SparkJob, deal
-    from forecast_backfill.spread_wiring import is_large, run_spread
+    from forecast_backfill.wiring.spread import is_large, run_spread
 
     asked = dict.fromkeys(partitions)
     large = [partition for partition in asked if is_large(settings, partition)]

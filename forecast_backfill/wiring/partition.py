@@ -12,16 +12,13 @@ from typing import TypeVar
 
 import stamina
 
-from forecast_backfill.control_wiring import control_of
 from forecast_backfill.core.calendar import Calendar, build_calendar
 from forecast_backfill.core.errors import DatabaseInterrupted, SettingRefused
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.core.states import Workload
 from forecast_backfill.core.strategy import Layout, Target
 from forecast_backfill.core.version import Winner
-from forecast_backfill.lakehouse_wiring import engine_for, warehouse_of
 from forecast_backfill.landing.reader import FileLanding
-from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.ports import Checkpoint, Clock, Engine, Ports, RunRequest, Step
 from forecast_backfill.settings import PREFIX, Settings
 from forecast_backfill.warehouse.connect import Session, resolve_database_url
@@ -31,6 +28,9 @@ from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.migrate import migrate
 from forecast_backfill.warehouse.rate import PostgresRate
 from forecast_backfill.warehouse.waits import PostgresWaits
+from forecast_backfill.wiring.control import control_of
+from forecast_backfill.wiring.lakehouse import engine_for, warehouse_of
+from forecast_backfill.wiring.pace_health import PaceHealth
 
 T = TypeVar("T")
 

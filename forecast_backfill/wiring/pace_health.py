@@ -13,11 +13,11 @@ import psycopg
 from forecast_backfill.app.pacing import sample_if_due
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.core.pace import Pace, PaceState
-from forecast_backfill.pace_wiring import pace_ports
+from forecast_backfill.ports.signal import PacePorts
 from forecast_backfill.settings import Settings
-from forecast_backfill.signal_ports import PacePorts
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.pace import PostgresPace
+from forecast_backfill.wiring.pace import pace_ports
 
 KEEP_SECONDS = 0.25
 """Far below the interval of the looks, and below that of a task that waits at a boundary."""

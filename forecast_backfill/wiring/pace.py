@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from forecast_backfill.core.pace import PaceRules
 from forecast_backfill.core.pressure import PressureRules
+from forecast_backfill.ports.signal import PacePorts
 from forecast_backfill.settings import Settings
-from forecast_backfill.signal_ports import PacePorts
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.pace import PostgresPace
 from forecast_backfill.warehouse.signals.assembly import build_signals

@@ -14,12 +14,10 @@ from forecast_backfill.core.completeness import CompletenessContract
 from forecast_backfill.core.forecast import ForecastRow
 from forecast_backfill.core.notice import Audience
 from forecast_backfill.core.states import Workload
-from forecast_backfill.lakehouse_wiring import demand_of
-from forecast_backfill.night_ports import Demand, Forecaster, NightPorts
-from forecast_backfill.night_values import Fitted, HorizonScore, TrainingData
 from forecast_backfill.notices.apprise_notifier import AppriseNotifier
-from forecast_backfill.pace_health import PaceHealth
 from forecast_backfill.ports import RunRequest
+from forecast_backfill.ports.night import Demand, Forecaster, NightPorts
+from forecast_backfill.ports.night_values import Fitted, HorizonScore, TrainingData
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.accuracy import PostgresAccuracy
 from forecast_backfill.warehouse.connect import Session
@@ -33,14 +31,16 @@ from forecast_backfill.warehouse.replica import Replica
 from forecast_backfill.warehouse.seals import PostgresSeals
 from forecast_backfill.warehouse.waits import PostgresWaits
 from forecast_backfill.warehouse.windows import PostgresWindows
-from forecast_backfill.window_wiring import SparkDemand
-from forecast_backfill.wiring import (
+from forecast_backfill.wiring.lakehouse import demand_of
+from forecast_backfill.wiring.pace_health import PaceHealth
+from forecast_backfill.wiring.partition import (
     SystemClock,
     calendar_in,
     control_of,
     open_session,
     retry_interrupted,
 )
+from forecast_backfill.wiring.window import SparkDemand
 
 
 class LazyForecaster:

@@ -36,8 +36,8 @@ from forecast_backfill.ports import (
     Slots,
 )
 from forecast_backfill.settings import Settings
-from forecast_backfill.shipping import OpenSpark, Shipment, check_code, ship, unpack
-from forecast_backfill.wiring import load_engine
+from forecast_backfill.wiring.partition import load_engine
+from forecast_backfill.wiring.shipping import OpenSpark, Shipment, check_code, ship, unpack
 
 
 def is_large(settings: Settings, partition: Partition) -> bool:

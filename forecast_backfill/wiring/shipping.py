@@ -10,10 +10,10 @@ from typing import Any
 
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.ports import RunRequest
-from forecast_backfill.process_priority import lower_priority
 from forecast_backfill.settings import Settings, load_settings
 from forecast_backfill.warehouse.connect import resolve_database_url
-from forecast_backfill.wiring import load_engine
+from forecast_backfill.wiring.partition import load_engine
+from forecast_backfill.wiring.process_priority import lower_priority
 
 OpenSpark = Callable[[], AbstractContextManager[Any]]
 """Opens a Spark session that is stopped at the end of the block."""

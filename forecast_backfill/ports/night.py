@@ -18,8 +18,9 @@ from forecast_backfill.core.notice import Audience, Notice
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.publication import Publication, PublishedRegion
 from forecast_backfill.core.seal import RegionOutput, Seal
-from forecast_backfill.dimension_ports import PromotionShares
-from forecast_backfill.night_values import (
+from forecast_backfill.ports import Clock, Control, RunRequest, Slots, Waits
+from forecast_backfill.ports.dimension import PromotionShares
+from forecast_backfill.ports.night_values import (
     Accuracy,
     Fitted,
     HorizonScore,
@@ -29,7 +30,6 @@ from forecast_backfill.night_values import (
     WindowUnits,
     WindowVerdict,
 )
-from forecast_backfill.ports import Clock, Control, RunRequest, Slots, Waits
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from forecast_backfill.core.errors import SettingRefused, WarehouseRefused
 from forecast_backfill.core.partition import DateRange, Partition
 from forecast_backfill.core.stored_in import in_lakehouse
 from forecast_backfill.core.strategy import Layout, Target
-from forecast_backfill.night_ports import Demand
 from forecast_backfill.ports import Dimensions, Engine, LandedSource, Prepared, Rejected, Warehouse
+from forecast_backfill.ports.night import Demand
 from forecast_backfill.settings import PREFIX, Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.digests import PostgresStored

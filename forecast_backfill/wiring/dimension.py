@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from forecast_backfill.dimension_ports import DimensionPorts
 from forecast_backfill.landing.landed_dimensions import FileDimensions
+from forecast_backfill.ports.dimension import DimensionPorts
 from forecast_backfill.settings import Settings
 from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.dimensions import PostgresDimensions
