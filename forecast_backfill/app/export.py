@@ -171,22 +171,14 @@ def _write(wanted: Wanted, view: ExportView, begun: _Begun) -> LeftOut | None:
         partition=partition,
         reason=f"the warehouse holds {found.rows} rows of {found.data_version}, the ledger vouches "
         f"for {wanted.fingerprint.rows} of {wanted.fingerprint.data_version}: "
-        f"{_range(partition, 'reconcile')} names them",
+        f"forecast-backfill reconcile {partition.options} names them",
     )
 
 
 def _elsewhere(partition: Partition) -> str:
     return (
         "its rows lie in the other warehouse than FORECAST_BACKFILL_WAREHOUSE names: "
-        f"{_range(partition, 'backfill')} moves them"
-    )
-
-
-def _range(partition: Partition, verb: str) -> str:
-    after = partition.date + timedelta(days=1)
-    return (
-        f"forecast-backfill {verb} --from {partition.date} --to {after} "
-        f"--regions {partition.region}"
+        f"forecast-backfill backfill {partition.options} moves them"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date as Date
-from datetime import timedelta
 
 from forecast_backfill.app.recompute import Different
 from forecast_backfill.core.coverage import LeftOut
@@ -111,8 +110,7 @@ def determinism_notice(found: Different, day: Date) -> Notice:
         title=f"{found.partition} was recomputed to other bytes than are stored",
         body=_lines(
             found.reason,
-            f"Next: forecast-backfill reconcile --from {found.partition.date} "
-            f"--to {found.partition.date + timedelta(days=1)} --regions {found.partition.region}",
+            f"Next: forecast-backfill reconcile {found.partition.options}",
         ),
     )
 

@@ -18,6 +18,11 @@ class Partition:
     def __str__(self) -> str:
         return f"{self.date.isoformat()} {self.region}"
 
+    @property
+    def options(self) -> str:
+        """What names this one partition to a verb that takes a range."""
+        return f"--from {self.date} --to {self.date + timedelta(days=1)} --regions {self.region}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DateRange:

@@ -63,7 +63,5 @@ def judge(
     return SeamRefusal(
         owner=owner,
         reason=f"backfill owns every date before {seam}; nightly may not rewrite history",
-        next_command=(
-            f"forecast-backfill backfill --from {partition.date} --regions {partition.region}"
-        ),
+        next_command=f"forecast-backfill backfill {partition.options}",
     )

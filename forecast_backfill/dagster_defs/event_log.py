@@ -22,6 +22,8 @@ from sqlalchemy import bindparam
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Connection
 
+from forecast_backfill.dagster_defs.pinged_storage import Pinged
+
 Target = AssetCheckEvaluationTargetMaterializationData
 Materialized = dict[tuple[AssetKey, str | None], Target]
 """The latest materialization of each partition of an asset, as a check points at it."""
@@ -42,7 +44,7 @@ _FORGET = AssetCheckExecutionsTable.delete().where(
 )
 
 
-class PartitionEventLog(PostgresEventLogStorage):
+class PartitionEventLog(Pinged, PostgresEventLogStorage):
     """Stores an event as Dagster does, and those within `one_transaction` together or not at all.
 
     Dagster stores an event by half a dozen statements, most of them with a commit and a ping of

@@ -13,6 +13,7 @@ from dagster_postgres import DagsterPostgresStorage
 from dagster_postgres.utils import create_pg_engine
 
 from forecast_backfill.dagster_defs.event_log import PartitionEventLog
+from forecast_backfill.dagster_defs.pinged_storage import PingedRunStorage, PingedScheduleStorage
 from forecast_backfill.settings import load_settings
 from forecast_backfill.warehouse.connect import connect_plainly, resolve_database_url
 from forecast_backfill.warehouse.lost_paths import with_patience
@@ -61,6 +62,8 @@ class SharedPostgresStorage(DagsterPostgresStorage):
             inst_data=inst_data,
         )
         storage._event_log_storage = PartitionEventLog(url, should_autocreate_tables=False)
+        storage._run_storage = PingedRunStorage(url, should_autocreate_tables=False)
+        storage._schedule_storage = PingedScheduleStorage(url, should_autocreate_tables=False)
         storage.keep_connections()
         return storage
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
 from forecast_backfill.core.errors import DatabaseInterrupted, WarehouseRefused
@@ -22,18 +21,14 @@ def brief(error: BaseException) -> str:
 
 def repair_command(partition: Partition) -> str:
     """The command that proves one partition from its source, and writes it anew."""
-    return (
-        f"forecast-backfill reconcile --repair --from {partition.date} "
-        f"--to {partition.date + timedelta(days=1)} --regions {partition.region}"
-    )
+    return f"forecast-backfill reconcile --repair {partition.options}"
 
 
 def rewrite_command(partition: Partition) -> str:
     """The command that writes one partition anew, whatever is stored there."""
     return (
-        f"forecast-backfill backfill --reprocess --from {partition.date} "
-        f"--to {partition.date + timedelta(days=1)} --regions {partition.region}, which adopts or "
-        "rewrites it; where nightly owns the date: forecast-backfill nightly "
+        f"forecast-backfill backfill --reprocess {partition.options}, which adopts or rewrites it; "
+        "where nightly owns the date: forecast-backfill nightly "
         f"--date {partition.date} --reprocess"
     )
 

@@ -32,5 +32,10 @@ def test_partitions_come_by_date_and_then_by_region():
     ]
 
 
+def test_its_options_name_it_alone_to_a_verb():
+    partition = Partition(date=date(2026, 12, 31), region="R07")
+    assert partition.options == "--from 2026-12-31 --to 2027-01-01 --regions R07"
+
+
 def test_partitions_with_the_same_date_and_region_are_one():
     assert len({Partition(date=NOV_26, region="R01"), Partition(date=NOV_26, region="R01")}) == 1

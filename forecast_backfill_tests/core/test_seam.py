@@ -42,7 +42,7 @@ def test_nightly_before_the_seam_is_told_to_ask_for_a_backfill():
     assert verdict(date(2026, 11, 27), Workload.NIGHTLY) == SeamRefusal(
         owner=Workload.BACKFILL,
         reason="backfill owns every date before 2026-11-28; nightly may not rewrite history",
-        next_command="forecast-backfill backfill --from 2026-11-27 --regions R07",
+        next_command="forecast-backfill backfill --from 2026-11-27 --to 2026-11-28 --regions R07",
     )
 
 

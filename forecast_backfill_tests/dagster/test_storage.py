@@ -9,9 +9,16 @@ import pytest
 import sqlalchemy
 from dagster import DagsterInstance
 
+from forecast_backfill.settings import load_settings
+from forecast_backfill.warehouse.connect import connect_plainly, resolve_database_url
 from forecast_backfill_tests.dagster.conftest import Site
 
 HEAVY = "('pandas', 'pyarrow', 'pyspark', 'numpy')"
+
+END_OTHERS = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +51,17 @@ def test_dagsters_tables_and_ours_share_one_database(site: Site) -> None:
     ):
         found = connection.execute(sqlalchemy.text(query)).one()
     assert tuple(found) == ("runs", "forecast_backfill.partition_ledger")
+
+
+def test_the_webserver_outlives_a_restart_of_the_database(site: Site) -> None:
+    with DagsterInstance.get() as instance:
+        instance.optimize_for_webserver(statement_timeout=5000, pool_recycle=3600, max_overflow=1)
+        reads = (instance.get_runs_count, instance.get_backfills, instance.all_asset_keys)
+        for read in (*reads, instance.all_instigator_state):
+            read()
+        with connect_plainly(resolve_database_url(load_settings())) as connection:
+            connection.execute(END_OTHERS)
+        assert instance.get_runs_count() == 0
+        assert list(instance.get_backfills()) == []
+        assert list(instance.all_asset_keys()) == []
+        assert list(instance.all_instigator_state()) == []
