@@ -12,6 +12,8 @@ from forecast_backfill.dagster_defs.graphql_client import ASSET, DagsterClient
 TRIES = 4
 PAUSE_SECONDS = 1.0
 """The first answer after a reload may still be that of the server that is gone."""
+LOADING_LOOKS = 60
+"""So often code is looked at that is being loaded: importing all of it takes seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,7 @@ class CodeTrouble:
 
     location: str | None
     reason: str
+    is_loading: bool = False
 
 
 def revive_code_server(client: DagsterClient, url: str) -> CodeTrouble | None:
@@ -28,14 +31,16 @@ def revive_code_server(client: DagsterClient, url: str) -> CodeTrouble | None:
     Raises DagsterUnreachable where it does not come back.
     """
     first = trouble = _trouble(client)
-    for _ in range(TRIES):
-        if trouble is None:
-            return first
+    tries, looks = TRIES, LOADING_LOOKS
+    while trouble is not None and tries and looks:
+        if trouble.is_loading:
+            looks -= 1
+        else:
+            tries -= 1
         if trouble.location is not None:
             client.reload_code(trouble.location)
+        time.sleep(PAUSE_SECONDS)
         trouble = _trouble(client)
-        if trouble is not None:
-            time.sleep(PAUSE_SECONDS)
     if trouble is None:
         return first
     raise DagsterUnreachable(
@@ -51,7 +56,8 @@ def _trouble(client: DagsterClient) -> CodeTrouble | None:
     for entry in client.code_locations():
         name, loaded = str(entry["name"]), entry["locationOrLoadError"]
         if loaded is None:
-            found = CodeTrouble(location=None, reason=f"{name} is still being loaded")
+            reason = f"{name} is still being loaded"
+            found = CodeTrouble(location=None, reason=reason, is_loading=True)
         elif loaded["__typename"] != "RepositoryLocation":
             found = CodeTrouble(location=name, reason=_first_line(str(loaded["message"])))
         elif (repository := _ours(loaded)) is not None:

@@ -193,3 +193,21 @@ def test_code_that_does_not_come_back_is_told_with_the_next_command(
     assert "forecast-backfill down, then: forecast-backfill up --dagster" in str(told.value)
     asked = [each["variables"].get("location") for each in dagster.asked]
     assert [each for each in asked if each] == [reloaded] * (0 if reloaded is None else 4)
+
+
+def test_code_that_is_being_loaded_is_waited_for(
+    dagster: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 20:
+            dagster.answer = workspace(HOLDS_IT)
+
+    monkeypatch.setattr(code_server.time, "sleep", wait)
+    dagster.answer = workspace(None)
+    found = revive_code_server(client_of(dagster), "http://d")
+    assert found is not None
+    assert found.reason == "code-1 is still being loaded"
+    assert waited == [1.0] * 20
