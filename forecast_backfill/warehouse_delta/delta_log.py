@@ -7,7 +7,7 @@ is missing, or lies outside of the overwrite's filter, is accepted, so files are
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date as Date
@@ -148,6 +148,7 @@ class DeltaLog:
         for _ in range(COMMIT_TRIES):
             self.reload()
             self._check(changes)
+            made = last = self.version + 1
             try:
                 self._commit(changes, told)
             except load_deltalake().exceptions.CommitFailedError as error:
@@ -161,8 +162,8 @@ class DeltaLog:
                         self.directory, "the Delta table was not written", changes[0].partition
                     ):
                         raise error
-            else:
-                self._sync_commit(changes[0].partition)
+                last = self.version
+            self._sync_commits(range(made, last + 1), changes[0].partition)
             return
         raise _interrupted(changes[0].partition, reason)
 
@@ -180,10 +181,10 @@ class DeltaLog:
             why = "its file, which was read back, is gone or another by now (VACUUM?)"
             raise Overtaken(lost, why=why)
 
-    def _sync_commit(self, partition: Partition) -> None:
+    def _sync_commits(self, versions: Iterable[int], partition: Partition) -> None:
         log = self.directory / "_delta_log"
         with log_told(self.directory, "the Delta table was not written", partition):
-            sync([log / f"{self.version + 1:020}.json", log])
+            sync([*(log / f"{each:020}.json" for each in versions), log])
 
     def _commit(self, changes: Sequence[Change], told: Mapping[str, str]) -> None:
         deltalake = load_deltalake()
