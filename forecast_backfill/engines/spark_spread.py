@@ -77,8 +77,7 @@ class SparkWork:
 
     def has_distinct_lines(self, faults: FaultCollector) -> bool:
         """Whether no two files hold a line of one id; the faults where they do."""
-        from pyspark.sql import functions as sf
-
+        sf = self._group.functions
         lines = self._lines().select("line_id", "part", "line")
         first = sf.min(sf.struct("part", "line")).alias("first")
         times = sf.count(sf.lit(1)).alias("times")

@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from forecast_backfill.core.errors import ForecastBackfillError
 from forecast_backfill.engines.spark_session import first_line
@@ -31,6 +32,15 @@ class Group:
     name: str
     description: str
     is_connect: bool
+
+    @property
+    def functions(self) -> Any:
+        """Column functions for this session.
+
+        Those of pyspark itself are of the kind of session that the process opened or ended last.
+        """
+        name = "pyspark.sql.connect.functions" if self.is_connect else "pyspark.sql.functions"
+        return import_module(name)
 
     def join(self) -> None:
         """What this thread runs from now on belongs to the group."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from forecast_backfill.core.errors import EpochRaised
+from forecast_backfill.core.outcome import Written
 from forecast_backfill.core.states import Workload
 from forecast_backfill.engines.spark_watch import Group, run_watched
 from forecast_backfill.engines.spread_lines import by_store
@@ -23,6 +24,7 @@ from forecast_backfill_tests.spark.batches import (
     Background,
     landed_large,
     lease_held,
+    run,
     slots_held,
     statuses,
     written,
@@ -47,6 +49,20 @@ def test_a_kill_ends_a_spread_delivery_which_takes_nothing_with_it(
     assert statuses(database) == {LARGE: "failed"}
     wait_until(lambda: slots_held(database) == 0, "a slot is held", 30)
     wait_until(lambda: connect.kept() == [], "its rows are kept", 30)
+
+
+def test_a_session_that_ended_in_the_same_process_does_not_matter(
+    connect: ConnectServer,
+    connected: OpenSpark,
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = landed_large(database, tmp_path, connect.master)
+    # What a session takes along when it stops.
+    monkeypatch.delenv("SPARK_CONNECT_MODE_ENABLED", raising=False)
+    (outcome,) = run(settings, [LARGE], open_spark=connected)
+    assert isinstance(outcome, Written)
 
 
 def test_work_that_is_looked_after_is_cancelled_as_soon_as_it_may_not_go_on(
