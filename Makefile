@@ -41,7 +41,7 @@ check: $(STAMP) ## Lint, types of core and app, direction of imports
 
 bench: $(STAMP) ## Measure, and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
-	$(BIN)/python -m benchmarks.localise
+	$(BIN)/python -m benchmarks.localise --rows 10000000
 
 bench-forecast: $(STAMP) ## Measure the forecasts' accuracy on the real data, and what missing partitions do to it
 	$(BIN)/python -m benchmarks.forecast
