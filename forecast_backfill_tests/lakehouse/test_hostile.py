@@ -26,7 +26,6 @@ from forecast_backfill_tests.app.campaigns import (
     land_campaign,
     ledger_rows,
     run_campaign,
-    settings_for,
 )
 from forecast_backfill_tests.lakehouse.deltas import data_files, delta_rows, table_of
 from forecast_backfill_tests.lakehouse.spoilt import (
@@ -36,24 +35,6 @@ from forecast_backfill_tests.lakehouse.spoilt import (
     verdicts,
     write_anew,
 )
-
-
-@pytest.fixture(autouse=True)
-def _quick_looks(monkeypatch):
-    monkeypatch.setattr("forecast_backfill.warehouse_delta.demand.WAIT_SECONDS", 0.01)
-
-
-@pytest.fixture
-def settings(database_url, tmp_path):
-    land_campaign(tmp_path, PARTITIONS)
-    return settings_for(database_url, tmp_path, warehouse="delta")
-
-
-@pytest.fixture
-def wiring(settings):
-    run_campaign(settings, PARTITIONS)
-    with open_wiring(settings, workload=Workload.BACKFILL, run_id="5f0c") as opened:
-        yield opened
 
 
 def test_a_foreign_file_outside_of_the_folders_ends_windows_until_the_partition_is_rewritten(

@@ -23,7 +23,6 @@ from forecast_backfill_tests.app.campaigns import (
     land_campaign,
     ledger_rows,
     run_campaign,
-    settings_for,
 )
 from forecast_backfill_tests.lakehouse.deltas import commits, data_files, delta_rows
 from forecast_backfill_tests.lakehouse.spoilt import (
@@ -34,24 +33,6 @@ from forecast_backfill_tests.lakehouse.spoilt import (
     verdicts,
     write_anew,
 )
-
-
-@pytest.fixture(autouse=True)
-def _quick_looks(monkeypatch):
-    monkeypatch.setattr("forecast_backfill.warehouse_delta.demand.WAIT_SECONDS", 0.01)
-
-
-@pytest.fixture
-def settings(database_url, tmp_path):
-    land_campaign(tmp_path, PARTITIONS)
-    return settings_for(database_url, tmp_path, warehouse="delta")
-
-
-@pytest.fixture
-def wiring(settings):
-    run_campaign(settings, PARTITIONS)
-    with open_wiring(settings, workload=Workload.BACKFILL, run_id="5f0c") as opened:
-        yield opened
 
 
 def test_a_commit_whose_end_fails_counts_as_made(settings, monkeypatch):
