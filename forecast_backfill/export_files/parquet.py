@@ -15,6 +15,7 @@ from forecast_backfill.core.fingerprint import Fingerprint
 from forecast_backfill.core.partition import Partition
 from forecast_backfill.engines.fingerprint import fingerprint_of, row_hashes
 from forecast_backfill.warehouse.exported import EXPORT_SCHEMA
+from forecast_backfill.warehouse_delta import demand_file
 
 STAMP = b"forecast_backfill_export"
 GROUP_ROWS = 65_536
@@ -43,11 +44,7 @@ def stamp_of(partition: Partition, fingerprint: Fingerprint) -> str:
 
 def read_stamp(file: Path) -> str | None:
     """What the footer says; None where there is no such file, or it is broken or not ours."""
-    try:
-        found = (pq.read_metadata(file).metadata or {}).get(STAMP)
-    except (OSError, pa.ArrowException):
-        return None
-    return None if found is None else found.decode(errors="replace")
+    return demand_file.read_stamp(file, STAMP)
 
 
 def read_fingerprint(file: Path, partition: Partition) -> Fingerprint | None:

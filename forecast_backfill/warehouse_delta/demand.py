@@ -18,7 +18,7 @@ from forecast_backfill.warehouse.connect import Session
 from forecast_backfill.warehouse.statements import statements
 from forecast_backfill.warehouse.windows import elsewhere
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
-from forecast_backfill.warehouse_delta.demand_file import data_version_of, home_of, rows_of
+from forecast_backfill.warehouse_delta.demand_file import data_version_of, home_of, is_whole
 from forecast_backfill.warehouse_delta.read_back import ReadBack
 from forecast_backfill.warehouse_delta.told import rewrite_command
 
@@ -138,7 +138,7 @@ class DeltaDemand:
         """
         if not wanted.is_settled:
             for file in self._log.kept(partition, wanted.data_version):
-                if rows_of(file) is not None:
+                if is_whole(file):
                     return file
         raise _not_vouched_for(partition, _OTHER_FILES)
 

@@ -142,23 +142,34 @@ def _gathered(pieces: Iterable[pa.Table], look: Callable[[], object]) -> Iterato
         yield pa.concat_tables(held)
 
 
-def read_stamp(file: Path) -> str | None:
-    """What the file's footer states; None where it is not one of ours or cannot be read."""
+def read_stamp(file: Path, key: bytes = STAMP) -> str | None:
+    """What the file's footer states under `key`; None where it does not, or cannot be read."""
     try:
         metadata = pq.read_metadata(file).metadata or {}
     except (OSError, pa.ArrowException):
         return None
-    stamp = metadata.get(STAMP)
+    stamp = metadata.get(key)
     return None if stamp is None else stamp.decode(errors="replace")
 
 
-def rows_of(file: Path) -> int | None:
-    """The rows of a file, read to its end; None where the file is gone or broken anywhere."""
+def rows_of(file: Path) -> int:
+    """The rows of a file by its footer; 0 where the file is gone or has none."""
+    try:
+        rows: int = pq.read_metadata(file).num_rows
+    except (OSError, pa.ArrowException):
+        return 0
+    return rows
+
+
+def is_whole(file: Path) -> bool:
+    """Whether the file is there and can be read to its end: all of it is."""
     try:
         with pq.ParquetFile(file) as opened:
-            return sum(each.num_rows for each in opened.iter_batches())
+            for _ in opened.iter_batches():
+                pass
     except (OSError, pa.ArrowException):
-        return None
+        return False
+    return True
 
 
 def sync(paths: Sequence[Path]) -> None:

@@ -130,7 +130,7 @@ class DeltaPartitionTransaction(PostgresPartitionTransaction):
         self._current = self._find_same(stamp)
         if self._current is not None:
             return 0
-        replaced = sum(rows_of(each) or 0 for each in self._seen)
+        replaced = sum(rows_of(each) for each in self._seen)
         # A process killed half way leaves a file that nobody has heard of: VACUUM's.
         self._current = write_file(
             self._log.directory,

@@ -12,7 +12,7 @@ import aiosql
 from forecast_backfill.core.digest_tree import CONTENT_COLUMNS
 from forecast_backfill.core.errors import WarehouseRefused
 from forecast_backfill.core.fingerprint import CHECKSUM_COLUMNS, Fingerprint
-from forecast_backfill.warehouse_delta.demand_file import home_of, read_stamp, rows_of
+from forecast_backfill.warehouse_delta.demand_file import home_of, is_whole, read_stamp
 from forecast_backfill.warehouse_delta.packages import load_duckdb
 from forecast_backfill.warehouse_delta.told import brief, repair_command, rewrite_command
 
@@ -97,7 +97,7 @@ def _unreadable(files: Sequence[Path], error: Exception) -> WarehouseRefused:
     A foreign one has other columns, say: then a proof cannot read it either.
     """
     what = "files of the lakehouse cannot be read"
-    broken = next((each for each in files if rows_of(each) is None), None)
+    broken = next((each for each in files if not is_whole(each)), None)
     if broken is not None and (partition := home_of(broken)) is not None:
         return WarehouseRefused(
             what,

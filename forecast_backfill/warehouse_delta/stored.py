@@ -21,7 +21,7 @@ from forecast_backfill.warehouse.ledger import PostgresLedger
 from forecast_backfill.warehouse.seam_records import read_recorded
 from forecast_backfill.warehouse.statements import statements
 from forecast_backfill.warehouse_delta.delta_log import DeltaLog
-from forecast_backfill.warehouse_delta.demand_file import rows_of
+from forecast_backfill.warehouse_delta.demand_file import is_whole
 from forecast_backfill.warehouse_delta.read_back import ReadBack
 
 
@@ -67,7 +67,7 @@ class DeltaView:
 
     def _files_of(self, partition: Partition) -> list[Path]:
         # A file that is gone or broken holds no rows: a proof says so, and a repair rewrites it.
-        return [each for each in self._log.files_of(partition) if rows_of(each) is not None]
+        return [each for each in self._log.files_of(partition) if is_whole(each)]
 
     def _rows_of(self, partition: Partition) -> list[RowDigest]:
         if self._digests is None or self._digests[0] != partition:

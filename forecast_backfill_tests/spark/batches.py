@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,13 +32,23 @@ from forecast_backfill_tests.app.campaigns import (
 )
 from forecast_backfill_tests.landing.hand_made import land_dimensions
 from forecast_backfill_tests.landing.parts import land_in_parts
-from forecast_backfill_tests.spark.servers import wait_until
+from forecast_backfill_tests.spark.servers import CHECKOUT, wait_until
 
 PARTITIONS = tuple(
     partitions_of(DateRange(start=FIRST, end=FIRST + timedelta(days=5)), ["R01", "R02"])
 )
 
 LARGE = PARTITIONS[0]
+
+CLIENT = """
+import json, sys
+from pathlib import Path
+
+from forecast_backfill_tests.spark.batches import landed, run
+
+url, home, master, changes = sys.argv[1:]
+run(landed(url, Path(home), master, **json.loads(changes)))
+"""
 
 
 def landed(url: str, home: Path, master: str, **changes: object) -> Settings:
@@ -96,6 +111,17 @@ class Background:
             self.outcomes = run(self.settings, self.partitions, open_spark=self.open_spark)
         except BaseException as error:  # noqa: BLE001 — the test looks at it
             self.error = error
+
+
+def kill_client(url: str, home: Path, master: str, *, at: Partition, **changes: object) -> None:
+    """A client in a process of its own, killed once `at` is at work; the server runs on."""
+    client = subprocess.Popen(
+        [sys.executable, "-c", CLIENT, url, str(home), master, json.dumps(changes)],
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+    )
+    wait_until(lambda: statuses(url).get(at) == "running", "nothing began")
+    client.send_signal(signal.SIGKILL)
+    client.wait()
 
 
 @contextmanager

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -29,6 +25,7 @@ from forecast_backfill_tests.app.campaigns import (
 from forecast_backfill_tests.spark.batches import (
     PARTITIONS,
     Background,
+    kill_client,
     landed,
     lease_held,
     run,
@@ -36,16 +33,7 @@ from forecast_backfill_tests.spark.batches import (
     statuses,
     written,
 )
-from forecast_backfill_tests.spark.servers import CHECKOUT, ConnectServer, wait_until
-
-CLIENT = """
-import sys
-from pathlib import Path
-
-from forecast_backfill_tests.spark.batches import landed, run
-
-run(landed(sys.argv[1], Path(sys.argv[2]), sys.argv[3], slots=3))
-"""
+from forecast_backfill_tests.spark.servers import ConnectServer, wait_until
 
 
 def test_a_batch_is_one_job_in_the_pool_of_its_workload(
@@ -110,13 +98,7 @@ def test_what_the_server_still_runs_for_a_killed_client_cannot_commit_after_a_ki
     settings = landed(database, tmp_path, connect.master, slots=3)
     held = PARTITIONS[2]
     with lease_held(database, held):
-        client = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, database, str(tmp_path), connect.master],
-            env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-        )
-        wait_until(lambda: statuses(database).get(held) == "running", "nothing began")
-        client.send_signal(signal.SIGKILL)
-        client.wait()
+        kill_client(database, tmp_path, connect.master, at=held, slots=3)
         wait_until(lambda: connect.active_tasks() > 0, "its tasks ended with it", 10)
         with open_session(settings, Workload.BACKFILL) as session:
             kill(session, Workload.BACKFILL, reason="a test", changed_by="pytest")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -47,6 +43,7 @@ from forecast_backfill_tests.landing.hand_made import land
 from forecast_backfill_tests.spark.batches import (
     PARTITIONS,
     Background,
+    kill_client,
     landed,
     lease_held,
     run,
@@ -54,21 +51,12 @@ from forecast_backfill_tests.spark.batches import (
     statuses,
     written,
 )
-from forecast_backfill_tests.spark.servers import CHECKOUT, Cluster, ConnectServer, wait_until
+from forecast_backfill_tests.spark.servers import Cluster, ConnectServer, wait_until
 from forecast_backfill_tests.spark.test_cluster import kill_executors, waiting_for_a_lease
 from forecast_backfill_tests.spark.test_connect import turn
 
 ONCE = dict.fromkeys(PARTITIONS, 1)
 SOUND = (UNICODE, EXTREME, EMPTY)
-
-CLIENT = """
-import sys
-from pathlib import Path
-
-from forecast_backfill_tests.spark.batches import landed, run
-
-run(landed(sys.argv[1], Path(sys.argv[2]), sys.argv[3], slots=3, warehouse="delta"))
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,13 +268,7 @@ def test_what_the_server_staged_for_a_killed_client_is_not_committed_after_a_kil
     settings = landed(database, tmp_path, connect.master, slots=3, warehouse="delta")
     held = PARTITIONS[2]
     with lease_held(database, held):
-        client = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, database, str(tmp_path), connect.master],
-            env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-        )
-        wait_until(lambda: statuses(database).get(held) == "running", "nothing began")
-        client.send_signal(signal.SIGKILL)
-        client.wait()
+        kill_client(database, tmp_path, connect.master, at=held, slots=3, warehouse="delta")
         with open_session(settings, Workload.BACKFILL) as session:
             kill(session, Workload.BACKFILL, reason="a test", changed_by="pytest")
     wait_until(lambda: connect.active_tasks() == 0, "tasks of the dead client go on", 60)
